@@ -1,0 +1,67 @@
+// The command `reprise`. Exit codes: 0 done, 1 a check or a device failed, 2 wrong input.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "apps/reprise/decode_command.hpp"
+#include "apps/reprise/doctor_command.hpp"
+#include "apps/reprise/version.hpp"
+#include "reprise/base/error.hpp"
+
+namespace {
+
+// One line, whatever the message holds.
+void complain(std::string_view what) {
+  std::string line{what};
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  }
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  fmt::print(stderr, "reprise: {}\n", line);
+}
+
+int run(int argc, char** argv) {
+  int exit_code = 0;
+  CLI::App root{"Reprise: capture a step once, replay it exactly.", "reprise"};
+  root.set_version_flag("--version", reprise::app::version);
+  root.require_subcommand(1);
+  root.footer("Example: reprise run decode --prompt \"In the beginning \"");
+  reprise::app::add_doctor(root);
+  CLI::App* workloads = root.add_subcommand("run", "run a workload");
+  workloads->require_subcommand(1);
+  workloads->footer("Example: reprise run decode --tokens 96");
+  reprise::app::add_decode(*workloads, exit_code);
+
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return root.exit(help);
+  } catch (const CLI::RequiredError& wrong) {
+    // CLI11 misses the verb before it looks at the word that stands in its place.
+    const std::vector<std::string> unknown = root.remaining(true);
+    complain(unknown.empty() ? fmt::format("{}; see reprise --help", wrong.what())
+                             : fmt::format("'{}' is unknown here; see reprise --help", unknown[0]));
+    return 2;
+  } catch (const CLI::ParseError& wrong) {
+    complain(fmt::format("{}; see reprise --help", wrong.what()));
+    return 2;
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const reprise::usage_error& wrong) {
+    complain(wrong.what());
+    return 2;
+  } catch (const std::exception& failed) {
+    complain(failed.what());
+    return 1;
+  }
+}

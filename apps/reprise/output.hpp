@@ -1,0 +1,31 @@
+// Where a command's results go: text for people, or one JSON value.
+#pragma once
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace reprise::app {
+
+struct output_options {
+  std::optional<std::string> json;  // a file, or "-" for stdout
+  bool quiet = false;
+
+  // Text for people: stdout, or stderr when the JSON has stdout or a file.
+  std::FILE* people() const { return json ? stderr : stdout; }
+};
+
+void add_output_options(CLI::App& verb, output_options& into);
+
+// Throws usage_error when the file cannot be created. Call it before any long work.
+void check_json_target(const output_options& options);
+void write_json(const output_options& options, const nlohmann::json& value);
+
+bool is_terminal(std::FILE* stream);
+
+}  // namespace reprise::app

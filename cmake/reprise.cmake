@@ -1,0 +1,92 @@
+# How a room becomes a target. Rooms list their files by name: a file nobody lists is not built.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+# Contraction is off everywhere on the CPU: every rung of the CPU chain must give the same bits.
+add_library(reprise_options INTERFACE)
+target_compile_options(reprise_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-ffp-contract=off>)
+target_compile_options(reprise_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+target_include_directories(reprise_options INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
+if(REPRISE_SANITIZE)
+  target_compile_options(reprise_options INTERFACE
+    -fsanitize=${REPRISE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(reprise_options INTERFACE -fsanitize=${REPRISE_SANITIZE})
+endif()
+if(REPRISE_STATIC)
+  target_link_options(reprise_options INTERFACE -static-libstdc++ -static-libgcc)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
+endif()
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+add_library(reprise_fmt INTERFACE)
+target_link_libraries(reprise_fmt INTERFACE
+  $<IF:$<BOOL:${REPRISE_STATIC}>,fmt::fmt-header-only,fmt::fmt>)
+find_package(nlohmann_json REQUIRED)
+
+# Finds nvcc on PATH or in the usual folder. Sets REPRISE_CUDA_FOUND; a build without it is whole.
+macro(reprise_find_cuda)
+  set(REPRISE_CUDA_FOUND OFF)
+  if(REPRISE_CUDA)
+    if(NOT CMAKE_CUDA_COMPILER)
+      find_program(REPRISE_NVCC nvcc HINTS /usr/local/cuda/bin)
+      if(REPRISE_NVCC)
+        set(CMAKE_CUDA_COMPILER ${REPRISE_NVCC})
+      endif()
+    endif()
+    if(CMAKE_CUDA_COMPILER)
+      # Machine code for Hopper, PTX from Ampere on for everything else.
+      set(CMAKE_CUDA_ARCHITECTURES 80-virtual 90-real CACHE STRING "CUDA architectures")
+      set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+      set(CMAKE_CUDA_STANDARD 20)
+      enable_language(CUDA)
+      if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+        # CMake 3.25 does not know how nvcc spells it.
+        set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+        set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+      endif()
+      find_package(CUDAToolkit REQUIRED)
+      set(REPRISE_CUDA_FOUND ON)
+    endif()
+  endif()
+  if(REPRISE_CUDA_FOUND)
+    message(STATUS "CUDA ${CMAKE_CUDA_COMPILER_VERSION}: the CUDA half is built")
+  else()
+    message(STATUS "no CUDA toolkit: devices are cpu only")
+  endif()
+endmacro()
+
+# reprise_room(NAME SOURCES a.cpp … [CUDA a.cu …] [NEEDS other rooms …] [LIBRARIES …])
+#
+# Makes reprise_NAME (alias reprise::NAME). CUDA files are compiled only when a toolkit is there;
+# REPRISE_HAS_CUDA tells the room's .cpp files whether they were.
+function(reprise_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;CUDA;NEEDS;LIBRARIES" ${ARGN})
+  if(REPRISE_CUDA_FOUND)
+    list(APPEND ROOM_SOURCES ${ROOM_CUDA})
+  endif()
+  set(reach PUBLIC)
+  if(NOT ROOM_SOURCES)
+    set(reach INTERFACE)
+  endif()
+  add_library(reprise_${name} ${ROOM_SOURCES})
+  add_library(reprise::${name} ALIAS reprise_${name})
+  target_link_libraries(reprise_${name} ${reach} reprise_options)
+  foreach(other ${ROOM_NEEDS})
+    target_link_libraries(reprise_${name} ${reach} reprise_${other})
+  endforeach()
+  target_link_libraries(reprise_${name} ${reach} ${ROOM_LIBRARIES})
+  if(REPRISE_CUDA_FOUND)
+    target_compile_definitions(reprise_${name} ${reach} REPRISE_HAS_CUDA=1)
+  endif()
+endfunction()

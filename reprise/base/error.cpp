@@ -1,0 +1,45 @@
+#include "reprise/base/error.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdio>
+
+namespace reprise {
+
+namespace {
+
+void write_to_stderr(std::string_view message) noexcept {
+  std::fprintf(stderr, "reprise: %.*s\n", static_cast<int>(message.size()), message.data());
+}
+
+std::atomic<error_handler> installed_handler{write_to_stderr};
+
+std::string_view file_name(std::string_view path) {
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+}  // namespace
+
+std::string describe(const call_place& place, std::string_view what) {
+  return fmt::format("{} on {} failed: {} ({}:{})", place.call, place.device, what,
+                     file_name(place.from.file_name()), place.from.line());
+}
+
+out_of_memory::out_of_memory(const call_place& place, std::size_t asked, std::size_t free)
+    : device_error{place,
+                   fmt::format("out of memory: {} bytes asked, {} free; drop recordings, lower the "
+                               "budget of others, or use smaller shapes",
+                               asked, free)},
+      asked_{asked},
+      free_{free} {}
+
+error_handler set_error_handler(error_handler handler) noexcept {
+  return installed_handler.exchange(handler != nullptr ? handler : write_to_stderr);
+}
+
+void report_error(std::string_view message) noexcept {
+  installed_handler.load()(message);
+}
+
+}  // namespace reprise

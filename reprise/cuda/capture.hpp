@@ -1,0 +1,124 @@
+// What Reprise knows of a capture that is open, beside what CUDA knows: which streams are in it,
+// who was joined to whom, and what made it invalid first. For this room's .cpp files.
+//
+// CUDA says of a broken capture only that it is broken, and of an unjoined fork not which. Here the
+// cause is kept, and the streams have names. Calls that cannot be captured are refused before they
+// reach CUDA: its own capture then stays whole and ends cleanly, while ours is marked invalid, so
+// that a body that swallows the refusal does not get a graph that means something else.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "reprise/base/error.hpp"
+#include "reprise/cuda/records.hpp"
+
+namespace reprise::cuda {
+
+// Thread safe: the streams of one capture may be driven from several threads.
+class capture_state {
+ public:
+  capture_state(stream_record& origin, event_meaning number)
+      : number_{number}, functions_{std::make_shared<host_functions>()} {
+    branches_.push_back({&origin, clock(1, 0)});
+  }
+
+  event_meaning number() const { return number_; }
+  stream_record& origin() const { return *branches_.front().stream; }
+  // Only the thread that began a capture can end it, in every mode but the relaxed one.
+  bool began_here() const { return thread_ == std::this_thread::get_id(); }
+
+  void add_work(const stream_record& stream);
+  void record(const event_record& event, const stream_record& stream);
+  // `stream` joins the capture unless it is in it, and is ordered behind the event.
+  void wait(const event_record& event, stream_record& stream);
+
+  // Kept for the graph, whose host nodes hold its address.
+  host_function& keep(std::string_view label, const std::function<void()>& function);
+  std::shared_ptr<const host_functions> functions() const { return functions_; }
+
+  // The first error that made the capture invalid. A suspicion only counts when CUDA breaks the
+  // capture and no error explains it: running out of memory beside a capture need not spoil it.
+  void fail(std::exception_ptr cause) noexcept;
+  void suspect(std::exception_ptr cause) noexcept;
+  std::exception_ptr cause() const;
+  std::exception_ptr suspicion() const;
+
+  // Streams with work that the origin does not wait for; and all that joined, for the case that
+  // CUDA finds one which was not driven through Reprise.
+  std::vector<const stream_record*> unjoined() const;
+  std::string joined_text() const;
+
+  // The streams are no longer captured.
+  void release_streams() noexcept;
+
+ private:
+  // How many works of each branch come before a point: a vector clock, by branch.
+  using clock = std::vector<std::size_t>;
+  struct branch {
+    stream_record* stream;
+    clock tail;
+  };
+
+  std::size_t index_of(const stream_record& stream) const;
+  static void merge(clock& into, const clock& from);
+
+  const event_meaning number_;
+  const std::thread::id thread_ = std::this_thread::get_id();
+
+  mutable std::mutex guard_;      // of all below
+  std::vector<branch> branches_;  // the origin first
+  std::unordered_map<const event_record*, clock> marks_;
+  std::shared_ptr<host_functions> functions_;
+  std::exception_ptr cause_;
+  std::exception_ptr suspicion_;
+};
+
+// The open captures of one device, and how many there are in the process. Thread safe.
+class capture_registry {
+ public:
+  // In any device of the process: CUDA's rules bind the thread, whichever card it captures on.
+  static bool any_open() noexcept { return open_in_process.load(std::memory_order_acquire) != 0; }
+
+  capture_state& open(stream_record& origin);
+  // Takes it out. The streams leave it before the process counts one less.
+  std::unique_ptr<capture_state> close(const capture_state& ended) noexcept;
+
+  // Calls `use` with the open capture of that number, which cannot end meanwhile; false: none.
+  template <class Use>
+  bool with(event_meaning number, Use&& use) {
+    const std::lock_guard lock{guard_};
+    const auto found = open_.find(number);
+    if (found == open_.end()) return false;
+    use(*found->second);
+    return true;
+  }
+
+  // To every capture that this thread has open.
+  void suspect(const std::exception_ptr& cause) noexcept;
+
+ private:
+  static inline std::atomic<int> open_in_process{0};
+
+  std::mutex guard_;
+  event_meaning next_ = first_capture;
+  std::map<event_meaning, std::unique_ptr<capture_state>> open_;
+};
+
+// A call that cannot be captured fails at once and spoils the capture. The stream is usable after.
+[[noreturn]] void refuse(capture_state& capture, const call_place& where, std::string_view why);
+
+// The message of a stored exception.
+std::string text_of(const std::exception_ptr& thrown);
+
+}  // namespace reprise::cuda

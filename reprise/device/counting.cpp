@@ -1,0 +1,94 @@
+#include "reprise/device/counting.hpp"
+
+#include <utility>
+
+#include "reprise/device/forwarding.hpp"
+
+namespace reprise {
+
+std::string_view name_of(seam_call call) {
+  switch (call) {
+    case seam_call::kernel: return "kernel";
+    case seam_call::copy: return "copy";
+    case seam_call::fill: return "fill";
+    case seam_call::host_call: return "host_call";
+    case seam_call::external: return "external";
+    case seam_call::event_record: return "event_record";
+    case seam_call::event_wait: return "event_wait";
+    case seam_call::allocate: return "allocate";
+    case seam_call::release: return "release";
+    case seam_call::create_stream: return "create_stream";
+    case seam_call::create_event: return "create_event";
+    case seam_call::synchronize: return "synchronize";
+    case seam_call::query: return "query";
+    case seam_call::capture: return "capture";
+    case seam_call::instantiate: return "instantiate";
+    case seam_call::launch: return "launch";
+  }
+  return "?";
+}
+
+namespace {
+
+class counting_device final : public forwarding_device {
+ public:
+  counting_device(std::unique_ptr<device_api> inner, std::shared_ptr<call_counts> into)
+      : forwarding_device{std::move(inner)}, counts_{std::move(into)} {}
+
+  std::byte* allocate(memory_kind kind, std::size_t bytes, place from) override {
+    counts_->add(seam_call::allocate);
+    return inner().allocate(kind, bytes, from);
+  }
+  void release(memory_kind kind, std::byte* block) noexcept override {
+    counts_->add(seam_call::release);
+    inner().release(kind, block);
+  }
+  stream_id create_stream(place from) override {
+    counts_->add(seam_call::create_stream);
+    return inner().create_stream(from);
+  }
+  event_id create_event(place from) override {
+    counts_->add(seam_call::create_event);
+    return inner().create_event(from);
+  }
+  void synchronize(stream_id stream, place from) override {
+    counts_->add(seam_call::synchronize);
+    inner().synchronize(stream, from);
+  }
+  void synchronize(event_id event, place from) override {
+    counts_->add(seam_call::synchronize);
+    inner().synchronize(event, from);
+  }
+  bool finished(event_id event, place from) override {
+    counts_->add(seam_call::query);
+    return inner().finished(event, from);
+  }
+  void submit(stream_id stream, const work& what) override {
+    counts_->add(static_cast<seam_call>(what.kind));
+    inner().submit(stream, what);
+  }
+  void begin_capture(stream_id stream, place from) override {
+    counts_->add(seam_call::capture);
+    inner().begin_capture(stream, from);
+  }
+  executable_id instantiate(graph_id graph, stream_id upload_on, place from) override {
+    counts_->add(seam_call::instantiate);
+    return inner().instantiate(graph, upload_on, from);
+  }
+  void launch(executable_id executable, stream_id stream, place from) override {
+    counts_->add(seam_call::launch);
+    inner().launch(executable, stream, from);
+  }
+
+ private:
+  std::shared_ptr<call_counts> counts_;
+};
+
+}  // namespace
+
+std::unique_ptr<device_api> counting(std::unique_ptr<device_api> inner,
+                                     std::shared_ptr<call_counts> into) {
+  return std::make_unique<counting_device>(std::move(inner), std::move(into));
+}
+
+}  // namespace reprise

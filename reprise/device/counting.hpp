@@ -1,0 +1,55 @@
+// A decorator that counts every call of the seam by kind, so that a test can say "one launch, no
+// synchronise", and a run can show that it captured nothing.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "reprise/device/api.hpp"
+
+namespace reprise {
+
+// What is counted. The kinds of enqueued work come first, in the order of work_kind.
+enum class seam_call : std::uint8_t {
+  kernel,
+  copy,
+  fill,
+  host_call,
+  external,
+  event_record,
+  event_wait,
+  allocate,
+  release,
+  create_stream,
+  create_event,
+  synchronize,
+  query,
+  capture,
+  instantiate,
+  launch,
+};
+inline constexpr std::size_t seam_calls = 16;
+
+std::string_view name_of(seam_call call);
+
+// Thread safe; outlives the device that counts into it.
+class call_counts {
+ public:
+  std::uint64_t operator[](seam_call call) const {
+    return counts_[static_cast<std::size_t>(call)].load(std::memory_order_relaxed);
+  }
+  void add(seam_call call) {
+    counts_[static_cast<std::size_t>(call)].fetch_add(1, std::memory_order_relaxed);
+  }
+
+ private:
+  std::array<std::atomic<std::uint64_t>, seam_calls> counts_{};
+};
+
+std::unique_ptr<device_api> counting(std::unique_ptr<device_api> inner,
+                                     std::shared_ptr<call_counts> into);
+
+}  // namespace reprise

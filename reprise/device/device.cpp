@@ -1,0 +1,172 @@
+#include "reprise/device/device.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "reprise/base/error.hpp"
+#include "reprise/device/enqueue.hpp"
+#include "reprise/device/slab_store.hpp"
+
+namespace reprise {
+
+device_state::device_state(std::unique_ptr<device_api> implementation,
+                           std::shared_ptr<const kernel_table> kernels)
+    : api{std::move(implementation)},
+      table{std::move(kernels)},
+      slabs{std::make_unique<slab_store>(*this)} {}
+
+device_state::~device_state() {
+  const std::size_t leased = slabs->leased_bytes();
+  if (leased != 0 || !live_streams.empty() || pinned_bytes != 0) {
+    report_error(fmt::format(
+        "{} was closed while {} bytes of pools, {} pinned bytes and {} streams were still held; "
+        "destroy them before the device",
+        api->traits().name, leased, pinned_bytes.load(), live_streams.size()));
+  }
+}
+
+bool device_state::is_live(stream_id stream) const {
+  const std::lock_guard lock{streams_guard};
+  return live_streams.contains(stream);
+}
+
+namespace {
+
+enum class passing : std::uint8_t { recorded, done, not_now };
+
+// Where the stream is now, as an event. Under the guard, so that no other thread destroys it
+// meanwhile. `not_now`: an event of a captured stream would draw others into its capture, and one
+// that is being destroyed takes none.
+passing record_on(stream_id stream, device_state& state, std::optional<event>& passed,
+                  std::source_location place) {
+  const std::lock_guard lock{state.streams_guard};
+  if (state.dying_streams.contains(stream)) return passing::not_now;
+  if (!state.live_streams.contains(stream)) return passing::done;
+  if (state.api->capturing(stream)) return passing::not_now;
+  const device_ref device{state};
+  passed.emplace(device, place);
+  passed->record(stream_ref{device, stream}, place);
+  return passing::recorded;
+}
+
+}  // namespace
+
+bool device_state::order_after(stream_id before, stream_ref after, std::source_location place) {
+  std::optional<event> passed;
+  const passing how = record_on(before, *this, passed, place);
+  if (passed) passed->wait(after, place);
+  return how != passing::not_now;
+}
+
+bool device_state::wait_for(const std::set<stream_id>& streams) {
+  const auto here = std::source_location::current();
+  std::vector<event> all;
+  for (const stream_id stream : streams) {
+    std::optional<event> passed;
+    if (record_on(stream, *this, passed, here) == passing::not_now) return false;
+    if (passed) all.push_back(std::move(*passed));
+  }
+  for (const event& passed : all) passed.synchronize(here);
+  return true;
+}
+
+memory_figures device_ref::memory(std::source_location from) const {
+  return api().memory(from);
+}
+
+void device_ref::trim() const {
+  state_->slabs->trim();
+}
+
+device::device(std::unique_ptr<device_api> implementation,
+               std::shared_ptr<const kernel_table> kernels)
+    : state_{std::make_unique<device_state>(std::move(implementation), std::move(kernels))} {}
+
+void stream_ref::synchronize(std::source_location from) const {
+  device_.api().synchronize(id_, from);
+}
+
+stream::stream(device_ref device, std::source_location from)
+    : device_{device}, id_{device.api().create_stream(from)} {
+  const std::lock_guard lock{device_.state().streams_guard};
+  device_.state().live_streams.insert(id_);
+}
+
+stream::stream(stream&& other) noexcept
+    : device_{other.device_}, id_{std::exchange(other.id_, stream_id::none)} {}
+
+stream& stream::operator=(stream&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(id_, other.id_);
+  return *this;
+}
+
+stream::~stream() {
+  if (id_ == stream_id::none) return;
+  device_state& state = device_.state();
+  {
+    const std::lock_guard lock{state.streams_guard};
+    state.live_streams.erase(id_);
+    state.dying_streams.insert(id_);
+  }
+  device_.api().destroy(id_);
+  // The device may have given the id to a new stream by now; that one is in the other set.
+  const std::lock_guard lock{state.streams_guard};
+  state.dying_streams.erase(state.dying_streams.find(id_));
+}
+
+void stream::synchronize(std::source_location from) const {
+  device_.api().synchronize(id_, from);
+}
+
+event::event(device_ref device, std::source_location from)
+    : device_{device}, id_{device.api().create_event(from)} {}
+
+event::event(event&& other) noexcept
+    : device_{other.device_}, id_{std::exchange(other.id_, event_id::none)} {}
+
+event& event::operator=(event&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(id_, other.id_);
+  return *this;
+}
+
+event::~event() {
+  if (id_ != event_id::none) device_.api().destroy(id_);
+}
+
+void event::record(stream_ref on, std::source_location from) {
+  submit(on, work_kind::event_record, from);
+}
+
+void event::wait(stream_ref on, std::source_location from) const {
+  submit(on, work_kind::event_wait, from);
+}
+
+bool event::finished(std::source_location from) const {
+  return device_.api().finished(id_, from);
+}
+
+void event::synchronize(std::source_location from) const {
+  device_.api().synchronize(id_, from);
+}
+
+void event::submit(stream_ref on, work_kind kind, std::source_location from) const {
+  if (!(on.device() == device_)) {
+    throw usage_error{
+        fmt::format("{}: the event is of {}, the stream of {}; use an event of the "
+                    "stream's device",
+                    name_of(kind), device_.name(), on.device().name())};
+  }
+  work what;
+  what.kind = kind;
+  what.label = name_of(kind);
+  what.place = from;
+  what.event = id_;
+  enqueue(on, what);
+}
+
+}  // namespace reprise

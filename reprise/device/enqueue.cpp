@@ -1,0 +1,98 @@
+#include "reprise/device/enqueue.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "reprise/base/error.hpp"
+
+namespace reprise {
+
+namespace {
+
+thread_local submission_watch* innermost_watch = nullptr;
+
+}  // namespace
+
+std::string_view name_of(work_kind kind) {
+  switch (kind) {
+    case work_kind::kernel: return "kernel";
+    case work_kind::copy: return "copy";
+    case work_kind::fill: return "fill";
+    case work_kind::host_call: return "host call";
+    case work_kind::external: return "external";
+    case work_kind::event_record: return "event record";
+    case work_kind::event_wait: return "event wait";
+  }
+  return "?";
+}
+
+submission_watch::submission_watch(std::function<void(const work&)> see)
+    : see_{std::move(see)}, outer_{std::exchange(innermost_watch, this)} {}
+
+submission_watch::~submission_watch() {
+  innermost_watch = outer_;
+}
+
+void enqueue(stream_ref stream, const work& what) {
+  for (submission_watch* w = innermost_watch; w != nullptr; w = w->outer_) w->see_(what);
+  stream.device().api().submit(stream.id(), what);
+}
+
+void require_room(std::size_t from_bytes, std::size_t to_bytes, std::source_location place) {
+  if (from_bytes <= to_bytes) return;
+  throw usage_error{
+      fmt::format("copy at {}:{}: {} bytes do not fit a destination of {}; copy a part, "
+                  "or make room",
+                  place.file_name(), place.line(), from_bytes, to_bytes)};
+}
+
+void copy_bytes(site at, const std::byte* from, std::byte* to, std::size_t bytes) {
+  if (bytes == 0) return;
+  const std::array<access, 2> touches{access{from, bytes, false}, access{to, bytes, true}};
+  work what;
+  what.kind = work_kind::copy;
+  what.label = "copy";
+  what.accesses = touches;
+  what.place = at.place;
+  what.copy = {to, from, bytes};
+  enqueue(at.stream, what);
+}
+
+void fill_bytes(site at, std::byte* to, std::size_t bytes, std::uint32_t pattern,
+                std::uint8_t pattern_bytes) {
+  if (bytes == 0) return;
+  const access touches{to, bytes, true};
+  work what;
+  what.kind = work_kind::fill;
+  what.label = "fill";
+  what.accesses = {&touches, 1};
+  what.place = at.place;
+  what.fill = {to, bytes, pattern, pattern_bytes};
+  enqueue(at.stream, what);
+}
+
+void external(site at, std::string_view label, std::initializer_list<access> touches,
+              const std::function<void(void* native_stream)>& run) {
+  work what;
+  what.kind = work_kind::external;
+  what.label = label;
+  what.accesses = {touches.begin(), touches.size()};
+  what.place = at.place;
+  what.on_stream = &run;
+  enqueue(at.stream, what);
+}
+
+void host_call(site at, std::string_view label, std::initializer_list<access> touches,
+               const std::function<void()>& run) {
+  work what;
+  what.kind = work_kind::host_call;
+  what.label = label;
+  what.accesses = {touches.begin(), touches.size()};
+  what.place = at.place;
+  what.on_host = &run;
+  enqueue(at.stream, what);
+}
+
+}  // namespace reprise

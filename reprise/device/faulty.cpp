@@ -1,0 +1,80 @@
+#include "reprise/device/faulty.hpp"
+
+#include <utility>
+
+#include "reprise/base/error.hpp"
+#include "reprise/device/forwarding.hpp"
+
+namespace reprise {
+
+namespace {
+
+class faulty_device final : public forwarding_device {
+ public:
+  faulty_device(std::unique_ptr<device_api> inner, std::shared_ptr<fault_plan> plan)
+      : forwarding_device{std::move(inner)}, plan_{std::move(plan)} {}
+
+  std::byte* allocate(memory_kind kind, std::size_t bytes, place from) override {
+    if (plan_->strikes()) {
+      throw out_of_memory{{"allocate (injected fault)", traits().name, from}, bytes, 0};
+    }
+    return inner().allocate(kind, bytes, from);
+  }
+  stream_id create_stream(place from) override {
+    strike<device_error>("create_stream", from);
+    return inner().create_stream(from);
+  }
+  event_id create_event(place from) override {
+    strike<device_error>("create_event", from);
+    return inner().create_event(from);
+  }
+  void synchronize(stream_id stream, place from) override {
+    strike<device_error>("synchronize", from);
+    inner().synchronize(stream, from);
+  }
+  void synchronize(event_id event, place from) override {
+    strike<device_error>("synchronize", from);
+    inner().synchronize(event, from);
+  }
+  bool finished(event_id event, place from) override {
+    strike<device_error>("query", from);
+    return inner().finished(event, from);
+  }
+  void submit(stream_id stream, const work& what) override {
+    strike<device_error>(name_of(what.kind), what.place);
+    inner().submit(stream, what);
+  }
+  void begin_capture(stream_id stream, place from) override {
+    strike<capture_error>("begin_capture", from);
+    inner().begin_capture(stream, from);
+  }
+  graph_id end_capture(stream_id stream, place from) override {
+    strike<capture_error>("end_capture", from);
+    return inner().end_capture(stream, from);
+  }
+  executable_id instantiate(graph_id graph, stream_id upload_on, place from) override {
+    strike<device_error>("instantiate", from);
+    return inner().instantiate(graph, upload_on, from);
+  }
+  void launch(executable_id executable, stream_id stream, place from) override {
+    strike<device_error>("launch", from);
+    inner().launch(executable, stream, from);
+  }
+
+ private:
+  template <class Error>
+  void strike(std::string_view call, place from) {
+    if (plan_->strikes()) throw Error{{call, traits().name, from}, "injected fault"};
+  }
+
+  std::shared_ptr<fault_plan> plan_;
+};
+
+}  // namespace
+
+std::unique_ptr<device_api> faulty(std::unique_ptr<device_api> inner,
+                                   std::shared_ptr<fault_plan> plan) {
+  return std::make_unique<faulty_device>(std::move(inner), std::move(plan));
+}
+
+}  // namespace reprise

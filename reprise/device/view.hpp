@@ -1,0 +1,102 @@
+// Views: what kernels take by value, and the words by which a launch declares what it touches.
+//
+// `read`, `write` and `inout` are both the type in a kernel's signature and the word at a call; a
+// wrong access does not compile. Declarations are upper bounds. Host and device code.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include "reprise/base/portable.hpp"
+#include "reprise/device/tensor.hpp"
+
+namespace reprise {
+
+// One span that a piece of work touches.
+struct access {
+  const void* begin = nullptr;
+  std::size_t bytes = 0;
+  bool writes = false;
+};
+
+// Contiguous elements on a device, borrowed.
+template <class T>
+class view {
+ public:
+  view() = default;
+  REPRISE_HD view(T* data, std::size_t size) : data_{data}, size_{size} {}
+  // view<T> is a view<const T>.
+  template <class U>
+    requires std::is_same_v<const U, T>
+  REPRISE_HD view(const view<U>& other) : data_{other.data()}, size_{other.size()} {}
+
+  REPRISE_HD T* data() const { return data_; }
+  REPRISE_HD std::size_t size() const { return size_; }
+  REPRISE_HD std::size_t bytes() const { return size_ * sizeof(T); }
+  REPRISE_HD T& operator[](std::size_t i) const { return data_[i]; }
+  REPRISE_HD view subview(std::size_t first, std::size_t count) const {
+    return view{data_ + first, count};
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// The tensor that a view names, in the shape the caller says.
+template <element T>
+tensor_ref as_tensor(view<T> elements, const dims& shape) {
+  return {reinterpret_cast<std::byte*>(elements.data()), dtype_of<T>, shape,
+          contiguous_strides(shape)};
+}
+template <element T>
+tensor_ref as_tensor(view<T> elements) {
+  return as_tensor(elements, {static_cast<std::int64_t>(elements.size())});
+}
+
+// The elements of a contiguous tensor; the caller has checked its dtype.
+template <class T>
+view<T> elements_of(const tensor_ref& tensor) {
+  return {reinterpret_cast<T*>(tensor.data), tensor.shape.count()};
+}
+
+template <class T>
+struct read : view<const T> {
+  explicit read(view<const T> from) : view<const T>{from} {}
+  explicit read(view<T> from) : view<const T>{from} {}
+};
+
+template <class T>
+struct write : view<T> {
+  explicit write(view<T> to) : view<T>{to} {}
+};
+
+template <class T>
+struct inout : view<T> {
+  explicit inout(view<T> at) : view<T>{at} {}
+};
+
+// What an argument of a kernel declares; scalars declare nothing.
+template <class A>
+inline constexpr bool is_access = false;
+template <class T>
+inline constexpr bool is_access<read<T>> = true;
+template <class T>
+inline constexpr bool is_access<write<T>> = true;
+template <class T>
+inline constexpr bool is_access<inout<T>> = true;
+
+template <class T>
+access access_of(const read<T>& argument) {
+  return {argument.data(), argument.bytes(), false};
+}
+template <class T>
+access access_of(const write<T>& argument) {
+  return {argument.data(), argument.bytes(), true};
+}
+template <class T>
+access access_of(const inout<T>& argument) {
+  return {argument.data(), argument.bytes(), true};
+}
+
+}  // namespace reprise

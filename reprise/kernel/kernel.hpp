@@ -1,0 +1,68 @@
+// A kernel is a name and a typed signature; its bodies are cells, kept in a registry per platform.
+//
+// Seen by `.cu` files: no device, no formatting. A kernel that is a template over element types has
+// one name; the types of its views are part of its identity.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "reprise/base/dtype.hpp"
+#include "reprise/device/view.hpp"
+
+namespace reprise {
+
+// Identity of (name, signature): what tables are keyed by.
+enum class kernel_id : std::uint64_t {};
+
+namespace detail {
+
+constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
+  return (hash ^ word) * 0x100000001b3u;  // FNV-1a, 64 bits
+}
+
+// One word per argument: which access, which element; a scalar by its size.
+template <class A>
+inline constexpr std::uint64_t argument_word = 0x400 + sizeof(A);
+template <class T>
+inline constexpr std::uint64_t argument_word<read<T>> = 0x100 + static_cast<int>(dtype_of<T>);
+template <class T>
+inline constexpr std::uint64_t argument_word<write<T>> = 0x200 + static_cast<int>(dtype_of<T>);
+template <class T>
+inline constexpr std::uint64_t argument_word<inout<T>> = 0x300 + static_cast<int>(dtype_of<T>);
+
+}  // namespace detail
+
+// "matmul(r:f32 r:bf16 w:f32)": how tables and messages write a kernel.
+std::string kernel_text(const char* name, std::span<const std::uint64_t> argument_words);
+
+template <class Signature>
+class kernel;
+
+template <class... A>
+class kernel<void(A...)> {
+ public:
+  consteval explicit kernel(const char* name) : name_{name} {
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (const char* c = name; *c != '\0'; ++c) {
+      hash = detail::mix(hash, static_cast<unsigned char>(*c));
+    }
+    ((hash = detail::mix(hash, detail::argument_word<A>)), ...);
+    id_ = kernel_id{hash};
+  }
+
+  constexpr const char* name() const { return name_; }
+  constexpr kernel_id id() const { return id_; }
+  std::string text() const {
+    const std::uint64_t words[] = {detail::argument_word<A>..., 0};
+    return kernel_text(name_, {words, sizeof...(A)});
+  }
+
+ private:
+  const char* name_;
+  kernel_id id_{};
+};
+
+}  // namespace reprise

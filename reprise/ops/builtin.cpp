@@ -1,0 +1,27 @@
+#include "reprise/ops/builtin.hpp"
+
+#include "reprise/ops/argmax.hpp"
+#include "reprise/ops/attention.hpp"
+#include "reprise/ops/embedding.hpp"
+#include "reprise/ops/matmul.hpp"
+#include "reprise/ops/random.hpp"
+#include "reprise/ops/rms_norm.hpp"
+#include "reprise/ops/rope.hpp"
+#include "reprise/ops/sample.hpp"
+#include "reprise/ops/swiglu.hpp"
+
+namespace reprise {
+
+void add_builtin_kernels(kernel_registry& registry) {
+  add_embedding(registry);
+  add_rms_norm(registry);
+  add_matmul(registry);
+  add_rope(registry);
+  add_attention(registry);
+  add_swiglu(registry);
+  add_argmax(registry);
+  add_sample(registry);
+  add_random(registry);
+}
+
+}  // namespace reprise

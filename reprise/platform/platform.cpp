@@ -1,0 +1,104 @@
+#include "reprise/platform/platform.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "reprise/base/error.hpp"
+#include "reprise/cuda/device.hpp"
+#include "reprise/ops/builtin.hpp"
+#include "reprise/sim/device.hpp"
+#include "reprise/sim/processor.hpp"
+
+namespace reprise {
+
+namespace {
+
+constexpr std::string_view cuda_prefix = "cuda:";
+
+device_row row_of(const cuda_row& card) {
+  device_row row;
+  row.name = card.name;
+  row.model = card.model;
+  row.usable = card.usable;
+  row.why_not = card.why_not;
+  if (card.usable) {
+    row.limits = fmt::format("compute {}.{}, {} multiprocessors, {:.1f} GB, {} MB of L2",
+                             card.compute_major, card.compute_minor, card.sm_count,
+                             static_cast<double>(card.memory_bytes) * 1e-9, card.l2_bytes >> 20);
+  }
+  return row;
+}
+
+std::string names_of_usable() {
+  std::string names = "auto";
+  for (const device_row& row : list_devices()) {
+    if (row.usable) names += ", " + row.name;
+  }
+  return names;
+}
+
+std::unique_ptr<device_api> open_implementation(std::string_view name, int threads) {
+  if (name == "cpu") return sim::open_cpu(threads);
+  if (name.starts_with(cuda_prefix)) {
+    const std::string_view digits = name.substr(cuda_prefix.size());
+    int ordinal = -1;
+    const auto [end, failed] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
+    if (failed == std::errc{} && end == digits.data() + digits.size() && ordinal >= 0) {
+      return open_cuda(ordinal);
+    }
+  }
+  throw usage_error{
+      fmt::format("device {:?} is unknown; on this machine there are {}", name, names_of_usable())};
+}
+
+}  // namespace
+
+std::vector<device_row> list_devices() {
+  std::vector<device_row> rows;
+  for (const cuda_row& card : list_cuda_devices()) rows.push_back(row_of(card));
+  if (rows.empty()) rows.push_back({"cuda", "", false, why_no_cuda(), ""});
+  std::string chain;
+  for (const std::string& rung : sim::processor_arch_chain()) {
+    chain += (chain.empty() ? "" : ", ") + rung;
+  }
+  rows.push_back({"cpu", sim::processor_model(), true, "",
+                  fmt::format("{} threads, {}", sim::processor_threads(), chain)});
+  return rows;
+}
+
+std::string automatic_device() {
+  const std::vector<device_row> rows = list_devices();
+  return std::ranges::find_if(rows, [](const device_row& row) { return row.usable; })->name;
+}
+
+std::string cuda_toolkit() {
+  return cuda_toolkit_version();
+}
+
+std::string cuda_driver() {
+  const std::vector<cuda_row> cards = list_cuda_devices();
+  if (cards.empty()) return {};
+  const int version = cards.front().driver_version;
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+kernel_registry builtin_kernels() {
+  kernel_registry kernels;
+  add_builtin_kernels(kernels);
+  return kernels;
+}
+
+device open_device(std::string_view spec, const open_options& options,
+                   const kernel_registry& kernels) {
+  const std::string name = spec == "auto" ? automatic_device() : std::string{spec};
+  std::unique_ptr<device_api> implementation = open_implementation(name, options.threads);
+  if (options.counts) implementation = counting(std::move(implementation), options.counts);
+  auto table = resolve_kernels(kernels, implementation->traits());
+  return device{std::move(implementation), std::move(table)};
+}
+
+}  // namespace reprise

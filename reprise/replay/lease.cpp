@@ -1,0 +1,39 @@
+#include "reprise/replay/lease.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+
+#include "reprise/base/error.hpp"
+
+namespace reprise {
+
+replay_id next_replay() {
+  static std::atomic<std::uint64_t> last{0};
+  return replay_id{last.fetch_add(1, std::memory_order_relaxed) + 1};
+}
+
+const tensor_ref& detail::leased(const output_table& table, replay_id run, std::size_t slot) {
+  if (table.current == run) return table.outputs[slot];
+  const auto number = static_cast<std::uint64_t>(run);
+  if (table.current == replay_id::none) {
+    throw stale_error{
+        fmt::format("the output of run {} is gone with the recording of step '{}'; read "
+                    "or clone it before the recording is dropped",
+                    number, table.step)};
+  }
+  throw stale_error{
+      fmt::format("the output of run {} was overwritten by run {} of step '{}'; read or "
+                  "clone it before the next run",
+                  number, static_cast<std::uint64_t>(table.current), table.step)};
+}
+
+void step_result::check(signature_id of) const {
+  if (of == table->of) return;
+  throw usage_error{
+      fmt::format("step '{}': the output asked for is another step's; use the handles of "
+                  "this step's signature",
+                  table->step)};
+}
+
+}  // namespace reprise

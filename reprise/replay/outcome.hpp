@@ -1,0 +1,49 @@
+// What happened to one run of a step, and why it ran eagerly if it did.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reprise/base/ids.hpp"
+
+namespace reprise {
+
+enum class ran : std::uint8_t { captured, replayed, eager };
+
+constexpr std::string_view name_of(ran how) {
+  switch (how) {
+    case ran::captured: return "captured";
+    case ran::replayed: return "replayed";
+    case ran::eager: return "eager";
+  }
+  return "?";
+}
+
+// One fact that did not hold.
+struct breach {
+  std::string fact;
+  std::string expected;
+  std::string actual;
+  std::string remedy;
+};
+
+// Why a step ran eagerly. `rule` is short and the same for the same cause, so that it can be
+// counted: "prefill", "fact changed", "capture failed".
+struct reason {
+  std::string rule;
+  std::vector<breach> breaches;  // the deciding one first
+
+  // One line: the rule, then fact, expected, actual and remedy of each breach.
+  std::string text() const;
+};
+
+struct outcome {
+  ran how = ran::eager;
+  replay_id replay = replay_id::none;
+  std::shared_ptr<const reason> why;  // null unless eager; one object per cause
+};
+
+}  // namespace reprise

@@ -1,0 +1,63 @@
+#include "reprise/replay/recording.hpp"
+
+#include <utility>
+
+#include "reprise/base/error.hpp"
+#include "reprise/replay/recording_state.hpp"
+
+namespace reprise {
+
+recording::recording(std::unique_ptr<state> owned) : state_{std::move(owned)} {}
+recording::recording(recording&&) noexcept = default;
+recording& recording::operator=(recording&& other) noexcept {
+  std::swap(state_, other.state_);
+  return *this;
+}
+
+recording::~recording() {
+  if (!state_) return;
+  state_->table->current = replay_id::none;
+  try {
+    synchronize(std::source_location::current());
+  } catch (const error& failure) {
+    report_error(failure.what());
+  }
+}
+
+const contract& recording::terms() const {
+  return state_->terms;
+}
+std::size_t recording::nodes() const {
+  return state_->nodes;
+}
+std::size_t recording::bytes() const {
+  return state_->memory.bytes() + state_->inputs.pinned_bytes();
+}
+std::uint64_t recording::staging_waits() const {
+  return state_->inputs.waits();
+}
+
+std::optional<step_result> recording::replay(site at, bindings given) {
+  if (!state_->terms.fits(given) || !state_->terms.holds()) return std::nullopt;
+  state_->order.enter(at.stream, at.place);
+  const replay_id id = next_replay();
+  state_->table->current = id;
+  state_->inputs.stage(at.stream, given, state_->layout, state_->staged, at.place);
+  state_->replayed->launch(at);
+  return step_result{{ran::replayed, id, nullptr}, state_->table};
+}
+
+void recording::retire(std::source_location place) {
+  state_->table->current = replay_id::none;
+  state_->order.close(place);
+}
+
+bool recording::retired(std::source_location place) const {
+  return state_->order.finished(place);
+}
+
+void recording::synchronize(std::source_location place) const {
+  state_->order.synchronize(place);
+}
+
+}  // namespace reprise

@@ -1,0 +1,71 @@
+#include "reprise/replay/run_memory.hpp"
+
+#include <algorithm>
+
+#include "reprise/base/error.hpp"
+
+namespace reprise {
+
+namespace {
+
+constexpr std::size_t alignment = 256;
+
+std::size_t aligned(std::size_t bytes) {
+  return std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+
+}  // namespace
+
+run_memory::run_memory(pool& from, stream_ref stream) : pool_{&from}, stream_{stream} {}
+
+run_memory::run_memory(pool& from, stream_ref stream, std::size_t bytes, std::source_location place)
+    : pool_{&from}, stream_{stream}, fixed_{true} {
+  blocks_.emplace_back(*pool_, std::max(bytes, alignment), stream_, place);
+}
+
+std::byte* run_memory::take(std::size_t bytes, std::source_location place) {
+  const std::size_t size = aligned(bytes);
+  if (blocks_.empty() || filled_ + size > blocks_.back().bytes()) {
+    if (fixed_) {
+      throw capture_error{{"scratch", pool_->device().name(), place},
+                          "the body asks for more memory than in its warm-up; take the same memory "
+                          "in every run of the same shapes"};
+    }
+    const std::size_t grown = blocks_.empty() ? 0 : 2 * blocks_.back().bytes();
+    blocks_.emplace_back(*pool_, std::max(size, grown), stream_, place);
+    filled_ = 0;
+  }
+  std::byte* begin = blocks_.back().data() + filled_;
+  filled_ += size;
+  needed_ += size;
+  return begin;
+}
+
+std::span<std::byte> run_memory::workspace(std::size_t bytes, std::source_location place) {
+  if (workspace_.size() < bytes) workspace_ = {take(bytes, place), bytes};
+  return workspace_.first(bytes);
+}
+
+void run_memory::restart(stream_ref stream) {
+  stream_ = stream;
+  for (block& b : blocks_) b.freed_on(stream);
+  if (blocks_.size() > 1) {
+    // One block of the whole size, so that it does not have to grow again.
+    std::size_t total = 0;
+    for (const block& b : blocks_) total += b.bytes();
+    blocks_.clear();
+    blocks_.emplace_back(*pool_, total, stream_);
+  }
+  filled_ = 0;
+  needed_ = 0;
+  workspace_ = {};
+}
+
+bool run_memory::contains(const void* begin, std::size_t bytes) const {
+  const auto* at = static_cast<const std::byte*>(begin);
+  return std::ranges::any_of(blocks_, [&](const block& b) {
+    return at >= b.data() && at + bytes <= b.data() + b.bytes();
+  });
+}
+
+}  // namespace reprise

@@ -1,0 +1,46 @@
+// The device memory of one run of a body: staged inputs, outputs, scratch and one workspace.
+//
+// Taken in order and given back all at once, so the same body takes the same layout each time. A
+// warm-up grows it and so learns its size; a recording then gets exactly that, in one block whose
+// addresses never move.
+#pragma once
+
+#include <cstddef>
+#include <source_location>
+#include <span>
+#include <vector>
+
+#include "reprise/device/memory.hpp"
+
+namespace reprise {
+
+class run_memory {
+ public:
+  // Grows as asked, from `from`. Only work on `stream` may use it, or work ordered after it.
+  run_memory(pool& from, stream_ref stream);
+  // Exactly `bytes`; taking more throws capture_error: the body took less in its warm-up.
+  run_memory(pool& from, stream_ref stream, std::size_t bytes, std::source_location place);
+
+  std::byte* take(std::size_t bytes, std::source_location place);
+
+  // Scratch for one kernel. The next call gets the same memory: kernels of one branch run in order.
+  std::span<std::byte> workspace(std::size_t bytes, std::source_location place);
+
+  // Starts over. What was handed out is handed out again; nothing shrinks.
+  void restart(stream_ref stream);
+
+  bool contains(const void* begin, std::size_t bytes) const;
+  // Bytes that everything taken since the last restart needs in one block.
+  std::size_t needed() const { return needed_; }
+
+ private:
+  pool* pool_;
+  stream_ref stream_;
+  bool fixed_ = false;
+  std::vector<block> blocks_;  // the last one is being filled
+  std::size_t filled_ = 0;     // of the last block
+  std::size_t needed_ = 0;
+  std::span<std::byte> workspace_;
+};
+
+}  // namespace reprise

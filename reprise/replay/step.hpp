@@ -1,0 +1,114 @@
+// A step: a signature and a body that cannot tell whether it runs eagerly, in a warm-up or in a
+// capture. The body gets a `step_scope` and enqueues work; it must take the same memory and enqueue
+// the same work each time for inputs of the same shapes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reprise/base/error.hpp"
+#include "reprise/device/device.hpp"
+#include "reprise/replay/run_memory.hpp"
+#include "reprise/replay/signature.hpp"
+
+namespace reprise {
+
+// A named place in a model: {"resid_pre", 5}.
+struct point {
+  std::string_view kind;
+  int layer = 0;
+};
+
+class step_scope;
+
+// Told of each mark as the body passes it; may enqueue work of its own on the scope's stream. While
+// one is installed, steps run eagerly.
+class mark_observer {
+ public:
+  virtual ~mark_observer() = default;
+  virtual void on_mark(step_scope& run, point where, const tensor_ref& what) = 0;
+};
+
+// One run of a body. Only valid inside the body.
+class step_scope {
+ public:
+  step_scope(const signature& declared, stream_ref stream, run_memory& memory,
+             std::span<const tensor_ref> inputs,
+             std::span<const std::shared_ptr<mark_observer>> observers, std::source_location place);
+
+  operator stream_ref() const { return stream_; }
+  workspace_ref workspace() const;
+
+  template <element T>
+  view<const T> operator[](const input<T>& in) const {
+    return elements_of<const T>(input_at(in.slot(), in.of()));
+  }
+  template <element T>
+  dims shape(const input<T>& in) const {
+    return input_at(in.slot(), in.of()).shape;
+  }
+
+  // An output's memory, once per run; its contents are undefined until the body writes them.
+  template <element T>
+  view<T> make(const output<T>& out, const dims& shape) {
+    return elements_of<T>(make_output(out.slot(), out.of(), shape));
+  }
+  // Memory until the end of the body.
+  template <element T>
+  view<T> scratch(const dims& shape) {
+    return {reinterpret_cast<T*>(memory_->take(shape.count() * sizeof(T), place_)), shape.count()};
+  }
+
+  // "this tensor is resid_pre 5": free unless somebody observes.
+  void mark(point where, const tensor_ref& what) {
+    for (const auto& observer : observers_) observer->on_mark(*this, where, what);
+  }
+
+  // The outputs made, by slot. Throws usage_error when one is missing.
+  std::vector<tensor_ref> finish() const;
+
+ private:
+  const tensor_ref& input_at(int slot, signature_id of) const;
+  tensor_ref make_output(int slot, signature_id of, const dims& shape);
+
+  const signature* declared_;
+  stream_ref stream_;
+  run_memory* memory_;
+  std::span<const tensor_ref> inputs_;
+  std::span<const std::shared_ptr<mark_observer>> observers_;
+  std::source_location place_;
+  std::vector<tensor_ref> outputs_;
+};
+
+// Why a step is never captured: "prefill". It becomes the rule of its eager runs' reason.
+struct eager_only {
+  std::string why;
+};
+
+// Immutable. What its body refers to outlives it.
+class step {
+ public:
+  step(signature declared, std::function<void(step_scope&)> body)
+      : declared_{std::move(declared)}, body_{std::move(body)} {}
+  step(signature declared, std::function<void(step_scope&)> body, eager_only never)
+      : declared_{std::move(declared)}, body_{std::move(body)}, never_{std::move(never.why)} {}
+
+  const signature& declared() const { return declared_; }
+  const std::string& name() const { return declared_.name(); }
+  void run(step_scope& scope) const { body_(scope); }
+  // Empty when the step may be captured.
+  const std::string& never_captured() const { return never_; }
+
+ private:
+  signature declared_;
+  std::function<void(step_scope&)> body_;
+  std::string never_;
+};
+
+}  // namespace reprise

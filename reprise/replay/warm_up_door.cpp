@@ -1,0 +1,70 @@
+#include "reprise/replay/warm_up_door.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reprise/base/error.hpp"
+
+namespace reprise {
+
+namespace {
+
+bool covers(const declared_write& declared, const access& touched) {
+  const auto* begin = static_cast<const std::byte*>(touched.begin);
+  return begin >= declared.where.data &&
+         begin + touched.bytes <= declared.where.data + declared.where.bytes();
+}
+
+}  // namespace
+
+warm_up_door::warm_up_door(const signature& declared, const run_memory& own, pool& copies,
+                           stream_ref stream, std::source_location place)
+    : declared_{declared},
+      own_{own},
+      copies_{copies},
+      stream_{stream},
+      place_{place},
+      watch_{[this](const work& what) { see(what); }} {}
+
+void warm_up_door::see(const work& what) {
+  if (ours_) return;
+  for (const access& touched : what.accesses) {
+    if (touched.writes && touched.bytes != 0) pass(what, touched);
+  }
+}
+
+void warm_up_door::pass(const work& what, const access& touched) {
+  if (own_.contains(touched.begin, touched.bytes)) return;
+  for (const declared_write& declared : declared_.writes()) {
+    if (!covers(declared, touched)) continue;
+    if (declared.restored) save(declared);
+    return;
+  }
+  throw usage_error{
+      fmt::format("step '{}': {} '{}' writes {} bytes that outlive the step and that its "
+                  "signature does not name; name them as state or overwrites, or use "
+                  "the run's scratch",
+                  declared_.name(), name_of(what.kind), what.label, touched.bytes)};
+}
+
+void warm_up_door::save(const declared_write& state) {
+  if (std::ranges::any_of(saved_, [&](const saved& s) { return s.state == &state; })) return;
+  block copy{copies_, state.where.bytes(), stream_, place_};
+  ours_ = true;
+  copy_bytes({stream_, place_}, state.where.data, copy.data(), copy.bytes());
+  ours_ = false;
+  saved_.push_back({&state, std::move(copy)});
+}
+
+void warm_up_door::restore() {
+  ours_ = true;
+  while (!saved_.empty()) {
+    const saved& last = saved_.back();
+    copy_bytes({stream_, place_}, last.copy.data(), last.state->where.data, last.copy.bytes());
+    saved_.pop_back();
+  }
+  ours_ = false;
+}
+
+}  // namespace reprise

@@ -1,0 +1,48 @@
+// The door of a warm-up: every write passes it before it is enqueued.
+//
+// A warm-up runs the body for real, and must leave no trace. So named state is copied aside just
+// before its first write, memory of the run itself may be written freely, an overwrite is harmless
+// by its declaration, and a write to anything else is refused by name.
+#pragma once
+
+#include <source_location>
+#include <vector>
+
+#include "reprise/device/enqueue.hpp"
+#include "reprise/device/memory.hpp"
+#include "reprise/replay/run_memory.hpp"
+#include "reprise/replay/signature.hpp"
+
+namespace reprise {
+
+class warm_up_door {
+ public:
+  // Watches this thread while it lives. All references outlive it.
+  warm_up_door(const signature& declared, const run_memory& own, pool& copies, stream_ref stream,
+               std::source_location place);
+
+  // Puts back all state that was written, in the order of the stream. When a copy fails, a second
+  // call goes on where the first one stopped.
+  void restore();
+
+ private:
+  struct saved {
+    const declared_write* state;
+    block copy;
+  };
+
+  void see(const work& what);
+  void pass(const work& what, const access& touched);
+  void save(const declared_write& state);
+
+  const signature& declared_;
+  const run_memory& own_;
+  pool& copies_;
+  stream_ref stream_;
+  std::source_location place_;
+  std::vector<saved> saved_;
+  bool ours_ = false;  // the copies that the door itself makes pass unseen
+  submission_watch watch_;
+};
+
+}  // namespace reprise

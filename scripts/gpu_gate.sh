@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# ./run gpu-gate: builds what a GPU has to check into build/gate/carry, which can be copied to
+# another machine; runs it here when a GPU answers. `--accept FILE` takes a gpu.json into docs/.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+gate=$root/build/gate
+carry=$gate/carry
+summary=$gate/tests/gate/gate_summary
+memcheck_test=cuda_test  # short, and touches every call of the seam
+
+accept() {
+  build gate gate_summary || exit 1
+  "$summary" accept "$1" "$("$root/scripts/tree_hash.sh")" "$root/docs" || exit
+  say "docs/gpu.json and docs/gpu.md are written"
+}
+
+# What another machine needs, debugging information left out.
+assemble() {
+  rm -rf "$carry"
+  mkdir -p "$carry"/{bin,models,tests}
+  # Before the build: should a source change meanwhile, the record will be refused as stale.
+  "$root/scripts/tree_hash.sh" >"$carry/device_code"
+  build gate || exit 1
+  local test
+  while read -r test; do
+    [[ -z $test ]] || strip -o "$carry/bin/${test##*/}" "$test"
+  done <"$gate/carried_tests.txt"
+  strip -o "$carry/reprise" "$gate/reprise"
+  strip -o "$carry/gate_summary" "$summary"
+  cp "$root/scripts/gate.sh" "$carry/gate"
+  cp -r "$root/models/tiny-llama" "$carry/models/"
+  [[ ! -d $root/tests/data ]] || cp -r "$root/tests/data" "$carry/tests/"
+  echo "$memcheck_test" >"$carry/memcheck_test"
+  say "build/gate/carry is ready: $(du -sm "$carry" | cut -f 1) MiB"
+}
+
+elsewhere() {
+  cat <<HOW
+No GPU answers here. Copy the folder build/gate/carry to a machine with one and run there:
+
+  carry/gate            # about two minutes; writes carry/gpu.json and carry/gate.log
+
+Bring gpu.json back, and take it into docs/ with:
+
+  ./run gpu-gate --accept gpu.json
+HOW
+}
+
+case $#:${1-} in
+  0:) ;;
+  2:--accept) [[ -f $2 ]] || fail "there is no file '$2' to accept" ;;
+  *) fail "gpu-gate takes --accept FILE or nothing, not '$*'" ;;
+esac
+need "${build_packages[@]}"
+command -v nvcc >/dev/null || [[ -x /usr/local/cuda/bin/nvcc ]] ||
+  fail "gpu-gate compiles CUDA and finds no nvcc, on PATH or in /usr/local/cuda/bin"
+if (($# == 2)); then
+  accept "$2"
+  exit
+fi
+assemble
+if ! nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
+  elsewhere
+  exit
+fi
+"$carry/gate" "$gate" || exit 1
+accept "$gate/gpu.json"

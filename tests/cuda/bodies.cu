@@ -1,0 +1,103 @@
+#include "bodies.hpp"
+
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <dlfcn.h>
+
+#include "reprise/cuda/call.cuh"
+
+namespace reprise::test {
+
+namespace {
+
+template <class Arguments>
+const Arguments& unpacked(const std::byte* arguments) {
+  return *reinterpret_cast<const Arguments*>(arguments);
+}
+
+cudaStream_t stream_of(void* call) {
+  return static_cast<cuda_call*>(call)->stream();
+}
+
+__global__ void add_grid(float* data, std::size_t count, float by) {
+  const std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x;
+  if (i < count) data[i] += by;
+}
+
+__global__ void hold_grid(const volatile int* released) {
+  constexpr unsigned long long limit_ns = 20ull * 1000 * 1000 * 1000;
+  unsigned long long begin = 0;
+  unsigned long long now = 0;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+  do {
+    __nanosleep(1000);
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  } while (*released == 0 && now - begin < limit_ns);
+}
+
+__global__ void idle_grid() {}
+
+__global__ void write_grid(int* address) {
+  *address = 1;
+}
+
+void launch_add(cudaStream_t stream, float* data, std::size_t count, float by) {
+  const auto blocks = static_cast<unsigned>((count + 255) / 256);
+  add_grid<<<blocks, 256, 0, stream>>>(data, count, by);
+}
+
+}  // namespace
+
+void add(void* call, const std::byte* arguments) {
+  const auto& a = unpacked<add_arguments>(arguments);
+  launch_add(stream_of(call), a.data, a.count, a.by);
+}
+
+void hold(void* call, const std::byte* arguments) {
+  hold_grid<<<1, 1, 0, stream_of(call)>>>(unpacked<hold_arguments>(arguments).released);
+}
+
+void launch_too_many_threads(void* call, const std::byte*) {
+  idle_grid<<<1, 4096, 0, stream_of(call)>>>();
+}
+
+void write_to_nowhere(void* call, const std::byte*) {
+  write_grid<<<1, 1, 0, stream_of(call)>>>(reinterpret_cast<int*>(16));
+}
+
+int error_slot() {
+  return static_cast<int>(cudaPeekAtLastError());
+}
+
+void synchronize_native(void* native_stream) {
+  cudaStreamSynchronize(static_cast<cudaStream_t>(native_stream));
+}
+
+void add_native(void* native_stream, float* data, std::size_t count, float by) {
+  launch_add(static_cast<cudaStream_t>(native_stream), data, count, by);
+}
+
+float* allocate_foreign_pinned(std::size_t count) {
+  void* block = nullptr;
+  return cudaMallocHost(&block, count * sizeof(float)) == cudaSuccess ? static_cast<float*>(block)
+                                                                      : nullptr;
+}
+
+void free_foreign_pinned(float* block) {
+  cudaFreeHost(block);
+}
+
+bool context_is_active(int ordinal) {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (driver == nullptr) return false;
+  const auto init = reinterpret_cast<CUresult (*)(unsigned)>(dlsym(driver, "cuInit"));
+  const auto state = reinterpret_cast<CUresult (*)(CUdevice, unsigned*, int*)>(
+      dlsym(driver, "cuDevicePrimaryCtxGetState"));
+  unsigned flags = 0;
+  int active = 0;
+  init(0);
+  state(ordinal, &flags, &active);  // a CUdevice is its ordinal
+  return active != 0;
+}
+
+}  // namespace reprise::test

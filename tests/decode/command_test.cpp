@@ -1,0 +1,220 @@
+// The command as a person types it: exit codes, one clear line for wrong input, JSON alone on
+// stdout.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/support/paths.hpp"
+
+namespace reprise {
+namespace {
+
+struct run_result {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+std::string contents(const std::filesystem::path& file) {
+  std::ifstream in{file, std::ios::binary};
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+class command_test : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder = std::filesystem::path{::testing::TempDir()} / (std::string{"command_"} + test->name());
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  run_result run(const std::string& arguments) const {
+    const auto out = folder / "stdout";
+    const auto err = folder / "stderr";
+    const std::string line = std::string{REPRISE_COMMAND} + " " + arguments + " >" + out.string() +
+                             " 2>" + err.string() + " </dev/null";
+    const int status = std::system(line.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(out), contents(err)};
+  }
+
+  void expect_refused(const std::string& arguments, const std::string& naming) const {
+    const run_result result = run(arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments;
+    EXPECT_EQ(result.out, "") << arguments;
+    EXPECT_TRUE(result.err.starts_with("reprise: ")) << arguments << "\n" << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_NE(result.err.find(naming), std::string::npos) << arguments << "\n" << result.err;
+  }
+
+  std::string model() const { return test::tiny_llama().string(); }
+
+  // A copy of the model to spoil.
+  std::filesystem::path model_copy() const {
+    const auto copied = folder / "model";
+    std::filesystem::create_directories(copied);
+    for (const char* file : {"config.json", "model.safetensors"}) {
+      std::filesystem::copy_file(test::tiny_llama() / file, copied / file,
+                                 std::filesystem::copy_options::overwrite_existing);
+    }
+    return copied;
+  }
+
+  std::filesystem::path folder;
+};
+
+TEST_F(command_test, json_on_stdout_is_one_value_with_the_fields_that_are_promised) {
+  const run_result result = run("run decode --device cpu --model " + model() +
+                                " --prompt 'In the beginning ' --tokens 96 --greedy --json");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json value = nlohmann::json::parse(result.out);
+  std::ifstream in{test::tiny_llama() / "golden.json"};
+  const nlohmann::json golden = nlohmann::json::parse(in).at("cases").at(0);
+  EXPECT_EQ(value.at("text"), golden.at("greedy"));
+  EXPECT_EQ(value.at("device"), "cpu");
+  EXPECT_EQ(value.at("bitwise_equal"), true);
+  EXPECT_EQ(value.at("steps"), (nlohmann::json{{"captured", 1}, {"replayed", 94}, {"eager", 1}}));
+  EXPECT_EQ(value.at("eager_reasons"), (nlohmann::json{{"prefill", 1}}));
+  EXPECT_GT(value.at("us_per_token").at("eager"), 0);
+  EXPECT_GT(value.at("us_per_token").at("replayed"), 0);
+  EXPECT_GT(value.at("bytes").at("total"), 6000000);
+  EXPECT_EQ(value.at("seed"), 0);
+  EXPECT_TRUE(value.at("version").is_string());
+  const nlohmann::json& request = value.at("requests").at(0);
+  EXPECT_EQ(request.at("prompt"), "In the beginning ");
+  EXPECT_EQ(request.at("text"), value.at("text"));
+  EXPECT_EQ(request.at("ids").size(), 96U);
+  EXPECT_EQ(request.at("finish"), "length");
+  EXPECT_NE(result.err.find("of the world"), std::string::npos) << "people read on stderr";
+}
+
+TEST_F(command_test, json_to_a_file_leaves_stdout_empty_and_quiet_leaves_stderr_empty_too) {
+  const auto file = folder / "out.json";
+  const run_result result = run("run decode --device cpu --model " + model() +
+                                " --prompt x --tokens 3 --quiet --json " + file.string());
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(nlohmann::json::parse(contents(file)).at("requests").size(), 1U);
+}
+
+TEST_F(command_test, an_eager_run_agrees_with_a_recorded_one_and_its_trace_shows_no_capture) {
+  const std::string common =
+      "run decode --device cpu --quiet --tokens 40 --json - --model " + model();
+  const nlohmann::json recorded = nlohmann::json::parse(run(common).out);
+  const nlohmann::json eager = nlohmann::json::parse(run(common + " --eager").out);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(recorded.at("requests").at(i).at("ids"), eager.at("requests").at(i).at("ids"));
+  }
+  EXPECT_EQ(recorded.at("calls").at("capture"), 1);
+  for (const char* call : {"capture", "instantiate", "launch"}) {
+    EXPECT_EQ(eager.at("calls").at(call), 0) << call;
+  }
+  EXPECT_EQ(eager.at("steps").at("eager"), 4 + 39);
+  EXPECT_TRUE(eager.at("bitwise_equal").is_null()) << "nothing was compared";
+}
+
+TEST_F(command_test, doctor_names_what_is_here_and_what_would_be_used) {
+  const nlohmann::json value = nlohmann::json::parse(run("doctor --json --quiet").out);
+  EXPECT_EQ(value.at("devices").back().at("name"), "cpu");
+  EXPECT_TRUE(value.at("device").is_string());
+  const run_result text = run("doctor");
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_NE(text.out.find("--device auto uses"), std::string::npos);
+}
+
+TEST_F(command_test, wrong_words_are_one_line_and_exit_2) {
+  expect_refused("", "subcommand");
+  expect_refused("walk", "walk");
+  expect_refused("run", "subcommand");
+  expect_refused("run dance", "dance");
+  expect_refused("run decode --tokens many", "many");
+  expect_refused("run decode --frobnicate", "frobnicate");
+  expect_refused("run decode --tokens 0", "--tokens");
+  expect_refused("run decode --tokens -4", "--tokens");
+  expect_refused("run decode --batch-sizes 0", "batch sizes");
+  expect_refused("run decode --batch-sizes 1,x", "x");
+  expect_refused("run decode --prompt-ids 1,,2", "1,,2");
+  expect_refused("run decode --prompt-ids 300", "300");
+  expect_refused("run decode --prompt-ids -1", "-1");
+  expect_refused("run decode --prompt ''", "prompt 1 is empty");
+  expect_refused("run decode --prompts /nowhere/file", "/nowhere/file");
+  expect_refused("run decode --temperature 0", "--temperature");
+  expect_refused("run decode --temperature nan", "--temperature");
+  expect_refused("run decode --top-p 0", "--top-p");
+  expect_refused("run decode --top-p 1.5", "--top-p");
+  expect_refused("run decode --greedy --temperature 1", "--greedy");
+  expect_refused("run decode --weights int3", "int3");
+  expect_refused("run decode --eager --verify", "--verify");
+  expect_refused("run decode --threads -1", "--threads");
+  expect_refused("run decode --random-weights", "--config");
+  expect_refused("run decode --json /nowhere/x.json", "/nowhere/x.json");
+}
+
+TEST_F(command_test, unknown_devices_are_one_line_and_exit_2) {
+  for (const char* device : {"gpu", "cuda:9", "cuda:x", "cuda:-1", "cuda:99999999999", "''"}) {
+    expect_refused(std::string{"run decode --device "} + device, "reprise:");
+  }
+  expect_refused("run decode --device cuda:9", "cuda:9");
+}
+
+TEST_F(command_test, broken_model_folders_are_one_line_and_exit_2) {
+  expect_refused("run decode --model /nowhere", "/nowhere");
+  expect_refused("run decode --model " + folder.string(), "config.json");
+  auto copied = model_copy();
+  std::filesystem::remove(copied / "model.safetensors");
+  expect_refused("run decode --model " + copied.string(), "model.safetensors");
+  copied = model_copy();
+  std::filesystem::resize_file(copied / "model.safetensors", 3000000);
+  expect_refused("run decode --model " + copied.string(), "model.safetensors");
+  std::filesystem::resize_file(copied / "model.safetensors", 5);
+  expect_refused("run decode --model " + copied.string(), "model.safetensors");
+  copied = model_copy();
+  nlohmann::json config = nlohmann::json::parse(contents(copied / "config.json"));
+  config["num_hidden_layers"] = 9;
+  std::ofstream{copied / "config.json"} << config;
+  expect_refused("run decode --model " + copied.string(), "model.layers.8");
+  config["num_hidden_layers"] = 7;
+  std::ofstream{copied / "config.json"} << config;
+  expect_refused("run decode --model " + copied.string(), "model.layers.7");
+}
+
+TEST_F(command_test, a_prompt_longer_than_the_context_is_refused_before_anything_runs) {
+  std::ofstream{folder / "long"} << std::string(1025, 'a') << "\n";
+  expect_refused("run decode --prompts " + (folder / "long").string(), "1025");
+}
+
+TEST_F(command_test, a_model_without_a_byte_tokenizer_takes_and_gives_ids) {
+  const auto copied = model_copy();
+  nlohmann::json config = nlohmann::json::parse(contents(copied / "config.json"));
+  config.erase("tokenizer");
+  std::ofstream{copied / "config.json"} << config;
+  expect_refused("run decode --model " + copied.string() + " --prompt hello", "--prompt-ids");
+  const run_result result = run("run decode --device cpu --model " + copied.string() +
+                                " --prompt-ids 73,110 --tokens 4 --json");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json value = nlohmann::json::parse(result.out);
+  EXPECT_TRUE(value.at("text").is_null());
+  EXPECT_EQ(value.at("requests").at(0).at("prompt"), (nlohmann::json{73, 110}));
+  EXPECT_NE(result.err.find("no tokenizer is built"), std::string::npos);
+}
+
+TEST_F(command_test, help_has_an_example_for_each_verb) {
+  for (const char* verb : {"", "run ", "run decode ", "doctor "}) {
+    const run_result result = run(std::string{verb} + "--help");
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_NE(result.out.find("Example: reprise"), std::string::npos) << verb;
+  }
+  EXPECT_EQ(run("--version").exit_code, 0);
+}
+
+}  // namespace
+}  // namespace reprise

@@ -1,0 +1,67 @@
+// docs/gpu.md: the record of the GPU gate as a page.
+#include <sstream>
+
+#include "tests/gate/summary.hpp"
+
+namespace reprise::gate {
+namespace {
+
+using nlohmann::json;
+
+// A value as a person reads it: a text without its quotes, nothing for null.
+std::string shown(const json& value) {
+  if (value.is_null()) return {};
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string joined(const json& texts) {
+  std::string all;
+  for (const auto& text : texts) all += (all.empty() ? "" : "; ") + shown(text);
+  return all;
+}
+
+std::string steps(const json& counts) {
+  if (!counts.is_object()) return {};
+  return shown(counts.value("captured", json{})) + " / " + shown(counts.value("replayed", json{})) +
+         " / " + shown(counts.value("eager", json{}));
+}
+
+}  // namespace
+
+std::string page(const json& record) {
+  std::ostringstream out;
+  out << "# What a GPU said\n\n"
+      << "Written by `./run gpu-gate` from `docs/gpu.json`; HACKING.md says how. A test fails "
+         "when\n"
+      << "device code changes after it.\n\n"
+      << "| | |\n|---|---|\n"
+      << "| result | " << (record.value("green", false) ? "green" : "**not green**") << " |\n";
+  for (const auto* key : {"date", "card", "driver", "toolkit", "device_code"}) {
+    out << "| " << key << " | " << shown(record.value(key, json{})) << " |\n";
+  }
+  out << "| compute-sanitizer memcheck | " << shown(record.value("memcheck", json{})) << " |\n";
+
+  out << "\n## Tests\n\n| executable | passed | failed | skipped | |\n|---|--:|--:|--:|---|\n";
+  for (const auto& row : record.value("tests", json::array())) {
+    out << "| " << shown(row.at("name")) << " | " << row.at("passed") << " | " << row.at("failed")
+        << " | " << row.at("skipped") << " | " << joined(row.at("failures")) << " |\n";
+  }
+
+  out << "\n## decode\n\n"
+      << "96 tokens of the shipped model; `scripts/gate.sh` has the commands. Steps are captured "
+         "/\n"
+      << "replayed / eager, as planned and as counted; times are microseconds per token.\n\n"
+      << "| run | planned | counted | replayed | eager | faults |\n|---|---|---|--:|--:|---|\n";
+  for (const auto& row : record.value("decode", json::array())) {
+    const auto times = row.value("us_per_token", json{});
+    const auto time = [&](const char* how) {
+      return times.is_object() ? shown(times.value(how, json{})) : std::string{};
+    };
+    out << "| " << shown(row.at("name")) << " | " << steps(row.value("planned", json{})) << " | "
+        << steps(row.value("steps", json{})) << " | " << time("replayed") << " | " << time("eager")
+        << " | " << joined(row.at("faults")) << " |\n";
+  }
+  return out.str();
+}
+
+}  // namespace reprise::gate

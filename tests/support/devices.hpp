@@ -1,0 +1,49 @@
+// The devices that a test runs on: always the CPU, and the first GPU where one answers.
+//
+// With REPRISE_TEST_DEVICES=cuda (the GPU gate) a missing GPU is a failure instead of a skip.
+#pragma once
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reprise/platform/platform.hpp"
+
+namespace reprise::test {
+
+inline bool gpu_answers() {
+  return automatic_device() != "cpu";
+}
+
+inline bool gpu_is_demanded() {
+  const char* demanded = std::getenv("REPRISE_TEST_DEVICES");
+  return demanded != nullptr && std::string_view{demanded} == "cuda";
+}
+
+// Call in tests that need a GPU: `if (!gpu_or_skip()) GTEST_SKIP() << "no GPU answers";`
+inline bool gpu_or_skip() {
+  if (gpu_answers()) return true;
+  if (gpu_is_demanded()) throw std::runtime_error{"the GPU gate asks for a GPU and none answers"};
+  return false;
+}
+
+inline std::vector<std::string> devices_under_test() {
+  if (gpu_or_skip()) return {"cpu", automatic_device()};
+  return {"cpu"};
+}
+
+inline device open_for_test(std::string_view spec, int threads = 0) {
+  return open_device(spec, {.threads = threads, .counts = nullptr});
+}
+
+// For INSTANTIATE_TEST_SUITE_P: "cuda:0" is not a name that GoogleTest takes.
+inline std::string test_name(std::string spec) {
+  for (char& c : spec) {
+    if (c == ':') c = '_';
+  }
+  return spec;
+}
+
+}  // namespace reprise::test
