@@ -6,9 +6,11 @@ set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=$(mkdir -p "${1-$here}" && cd "${1-$here}" && pwd) || exit 2
 cd "$here" || exit 2
-results=$(mktemp -d)
-trap 'rm -rf "$results"' EXIT
-mkdir "$results"/{tests,decode}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+results=$work/results programs=$work/programs
+mkdir -p "$results"/{tests,decode} "$programs"
+tar -C "$programs" -xzf programs.tar.gz || exit 2
 export REPRISE_SOURCE_DIR=$here   # where tests find models/ and tests/data
 export REPRISE_TEST_DEVICES=cuda  # a GPU that does not answer fails the tests that need one
 
@@ -27,22 +29,22 @@ step() {
 decode() {
   local name=$1
   shift
-  step "decode/$name" 60 ./reprise run decode --device cuda:0 --model models/tiny-llama --tokens 96 \
-    --json - "$@"
+  step "decode/$name" 60 "$programs/reprise" run decode --device cuda:0 --model models/tiny-llama \
+    --tokens 96 --json - "$@"
   mv "$results/decode/$name.out" "$results/decode/$name.json"
 }
 
 facts() {
   date -u +%Y-%m-%dT%H:%M:%SZ >"$results/date"
   cp device_code "$results/"
-  timeout 60 ./reprise doctor --json - >"$results/doctor.json"
+  timeout 60 "$programs/reprise" doctor --json - >"$results/doctor.json"
   cat "$results/doctor.json"
 }
 
 tests() {
   local test name
-  for test in bin/*; do
-    name=${test#bin/}
+  for test in "$programs"/bin/*; do
+    name=${test##*/}
     echo "$name" >>"$results/tests/list"
     step "tests/$name" 120 "$test" --gtest_brief=1 --gtest_output="json:$results/tests/$name.json"
   done
@@ -62,13 +64,14 @@ runs_of_decode() {
 # Memory errors in one short test. The tool refuses some virtual machines: that is not an error.
 memcheck() {
   local checked
-  checked=bin/$(cat memcheck_test 2>/dev/null)
+  checked=$programs/bin/$(cat memcheck_test 2>/dev/null)
   if ! command -v compute-sanitizer >/dev/null; then
     echo 'not run: no compute-sanitizer on PATH'
   elif [[ ! -x $checked || -d $checked ]]; then
     echo 'not run: no test was chosen for it'
   else
-    step memcheck 150 compute-sanitizer --tool memcheck --error-exitcode 99 "$checked" --gtest_brief=1 >&2
+    step memcheck 150 compute-sanitizer --tool memcheck --error-exitcode 99 "$checked" \
+      --gtest_brief=1 >&2
     case $(cat "$results/memcheck.rc") in
       0) echo clean ;;
       124) echo 'not run: not done after 150 s' ;;
@@ -86,6 +89,6 @@ memcheck() {
   tests
   runs_of_decode
   memcheck >"$results/memcheck"
-  ./gate_summary judge "$results" models/tiny-llama/golden.json "$out/gpu.json"
+  "$programs/gate_summary" judge "$results" models/tiny-llama/golden.json "$out/gpu.json"
 } 2>&1 | tee "$out/gate.log"
 exit "${PIPESTATUS[0]}"

@@ -7,7 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 gate=$root/build/gate
 carry=$gate/carry
 summary=$gate/tests/gate/gate_summary
-memcheck_test=cuda_test  # short, and touches every call of the seam
+memcheck_test=replay_test  # short, and records, replays and fails in every way; cuda_test starts children
 
 accept() {
   build gate gate_summary || exit 1
@@ -15,19 +15,21 @@ accept() {
   say "docs/gpu.json and docs/gpu.md are written"
 }
 
-# What another machine needs, debugging information left out.
+# What another machine needs. Programs link statically and are many: stripped and packed they are a
+# third of their size, and the folder stays small enough to be sent anywhere.
 assemble() {
-  rm -rf "$carry"
-  mkdir -p "$carry"/{bin,models,tests}
+  local programs=$gate/programs test
+  rm -rf "$carry" "$programs"
+  mkdir -p "$carry"/{models,tests} "$programs/bin"
   # Before the build: should a source change meanwhile, the record will be refused as stale.
   "$root/scripts/tree_hash.sh" >"$carry/device_code"
   build gate || exit 1
-  local test
   while read -r test; do
-    [[ -z $test ]] || strip -o "$carry/bin/${test##*/}" "$test"
+    [[ -z $test ]] || strip -o "$programs/bin/${test##*/}" "$test"
   done <"$gate/carried_tests.txt"
-  strip -o "$carry/reprise" "$gate/reprise"
-  strip -o "$carry/gate_summary" "$summary"
+  strip -o "$programs/reprise" "$gate/reprise"
+  strip -o "$programs/gate_summary" "$summary"
+  tar -C "$programs" -czf "$carry/programs.tar.gz" .
   cp "$root/scripts/gate.sh" "$carry/gate"
   cp -r "$root/models/tiny-llama" "$carry/models/"
   [[ ! -d $root/tests/data ]] || cp -r "$root/tests/data" "$carry/tests/"

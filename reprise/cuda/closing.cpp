@@ -4,53 +4,55 @@ namespace reprise::cuda {
 
 namespace {
 
-// Whether CUDA is to be called at all.
-bool enter(core& shared, std::string_view call) noexcept {
-  if (shared.card.lost()) return false;
-  const cudaError_t status = make_current(shared.ordinal);
-  shared.card.report(status, call);
-  return status == cudaSuccess;
+// One CUDA call that may not throw. Relaxed: a capture of another stream may be open on this
+// thread.
+template <class Call>
+void quietly(core& shared, std::string_view name, Call&& call) noexcept {
+  if (shared.card.lost()) return;
+  cudaError_t status = make_current(shared.ordinal);
+  if (status == cudaSuccess) {
+    const relaxed_mode relaxed;
+    status = call();
+  }
+  shared.card.report(status, name);
 }
 
 }  // namespace
 
 void drain(core& shared, stream_record& stream) noexcept {
-  if (!enter(shared, "destroy stream")) return;
-  const relaxed_mode relaxed;  // a capture may be open on this thread, on another stream
-  shared.card.report(cudaStreamSynchronize(stream.native), "destroy stream");
+  quietly(shared, "destroy stream", [&] { return cudaStreamSynchronize(stream.native); });
 }
 
 void close(core& shared, stream_record& stream) noexcept {
   drain(shared, stream);
-  if (shared.card.lost()) {
-    // The driver may still hold their addresses: better a leak than a call into freed memory.
-    if (!stream.pending.empty()) new host_functions{std::move(stream.pending)};
-    return;
+  quietly(shared, "destroy stream", [&] {
+    stream.staging.free();
+    return cudaStreamDestroy(stream.native);
+  });
+  // The driver may still hold their addresses: better a leak than a call into freed memory.
+  if (shared.card.lost() && !stream.pending.empty()) {
+    new host_functions{std::move(stream.pending)};
   }
-  stream.staging.free();
-  shared.card.report(cudaStreamDestroy(stream.native), "destroy stream");
 }
 
 void close(core& shared, event_record& event) noexcept {
-  if (!enter(shared, "destroy event")) return;
-  shared.card.report(cudaEventDestroy(event.native), "destroy event");
+  quietly(shared, "destroy event", [&] { return cudaEventDestroy(event.native); });
 }
 
 void close(core& shared, graph_record& graph) noexcept {
-  if (graph.native == nullptr || !enter(shared, "destroy graph")) return;
-  shared.card.report(cudaGraphDestroy(graph.native), "destroy graph");
+  if (graph.native == nullptr) return;  // of a capture that failed
+  quietly(shared, "destroy graph", [&] { return cudaGraphDestroy(graph.native); });
 }
 
 void close(core& shared, executable_record& executable) noexcept {
-  if (executable.native == nullptr || !enter(shared, "destroy executable")) return;
-  shared.card.report(cudaGraphExecDestroy(executable.native), "destroy executable");
+  if (executable.native == nullptr) return;
+  quietly(shared, "destroy executable", [&] { return cudaGraphExecDestroy(executable.native); });
 }
 
 void free_block(core& shared, const std::byte* block, memory_kind kind) noexcept {
-  if (!enter(shared, "release")) return;
   void* const begin = const_cast<std::byte*>(block);
-  shared.card.report(kind == memory_kind::device ? cudaFree(begin) : cudaFreeHost(begin),
-                     "release");
+  quietly(shared, "release",
+          [&] { return kind == memory_kind::device ? cudaFree(begin) : cudaFreeHost(begin); });
 }
 
 }  // namespace reprise::cuda

@@ -62,6 +62,7 @@ class cuda_device final : public device_api {
     close_doomed();
   }
   void close_doomed() noexcept;
+  void close_all_doomed() noexcept;
 
   core core_;
   device_traits traits_;

@@ -48,7 +48,7 @@ cuda_device::cuda_device(const cuda_row& row) : core_{row.ordinal, row.name} {
 }
 
 cuda_device::~cuda_device() {
-  close_doomed();
+  close_all_doomed();  // whatever is captured elsewhere: nobody comes back for them
   auto executables = executables_.take_live();
   auto graphs = graphs_.take_live();
   auto events = events_.take_live();
@@ -66,7 +66,7 @@ cuda_device::~cuda_device() {
   for (stream_record& s : streams) {
     if (s.capture.load() != nullptr) abandon_capture(id_of<stream_id>(s));
   }
-  close_each(core_, std::move(streams));
+  close_each(core_, std::move(streams));  // first, which waits for launches in flight
   close_each(core_, std::move(executables));
   close_each(core_, std::move(graphs));
   close_each(core_, std::move(events));
@@ -242,7 +242,10 @@ bool cuda_device::stands_for_work(event_id id, std::string_view call, place from
 }
 
 void cuda_device::close_doomed() noexcept {
-  if (capture_registry::any_open()) return;
+  if (!capture_registry::any_open()) close_all_doomed();
+}
+
+void cuda_device::close_all_doomed() noexcept {
   close_each(core_, executables_.take_doomed());
   close_each(core_, graphs_.take_doomed());
   close_each(core_, events_.take_doomed());

@@ -5,7 +5,6 @@
 // included: the body did not do what it meant to.
 #include <fmt/format.h>
 
-#include <array>
 #include <cstring>
 #include <exception>
 
@@ -187,7 +186,7 @@ class passage {
   }
 
   event_record& event() const {
-    return record_of<event_record>(what_.event, shared_, call_text(what_), what_.place);
+    return record_of<event_record>(what_.event, shared_, name_of(what_.kind), what_.place);
   }
 
   // Our own blocks by the table; others' memory by asking CUDA, which answers inside a capture too

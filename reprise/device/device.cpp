@@ -26,6 +26,7 @@ device_state::~device_state() {
         "destroy them before the device",
         api->traits().name, leased, pinned_bytes.load(), live_streams.size()));
   }
+  slabs.reset();  // it asks the rest of this about streams
 }
 
 bool device_state::is_live(stream_id stream) const {

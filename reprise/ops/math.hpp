@@ -137,7 +137,7 @@ template <class V>
 template <class V>
 [[gnu::always_inline]] REPRISE_HD inline V where_nan(const V& x, const V& yes, const V& no) {
   if constexpr (std::is_same_v<V, float>) {
-    return x != x ? yes : no;
+    return x != x ? yes : no;  // NOLINT(misc-redundant-expression)
   } else {
     using bits = typename detail::bits_of<V>::type;
     const bits magnitude = __builtin_bit_cast(bits, x) & 0x7fffffffu;

@@ -324,10 +324,9 @@ class cpu_device final : public device_api {
       if (what.copy.to == nullptr || what.copy.from == nullptr) {
         refuse(open, call, "one side is a null pointer", what.place);
       }
-      if (open == nullptr) return;
-      if (blocks_.owns(what.copy.from, what.copy.bytes) &&
-          blocks_.owns(what.copy.to, what.copy.bytes))
-        return;
+      const bool owned = blocks_.owns(what.copy.from, what.copy.bytes) &&
+                         blocks_.owns(what.copy.to, what.copy.bytes);
+      if (owned || open == nullptr) return;
       refuse(open, call,
              "one side is pageable host memory, which may be gone at the replay; use a pinned "
              "buffer or a buffer of the device",

@@ -92,6 +92,7 @@ TEST(a_stream_that_is_being_destroyed, does_not_give_its_memory_to_others_yet) {
   }
   EXPECT_FALSE(reused) << "its work may still be running";
   meanwhile = nullptr;
+  const block own{memory, 64 * kib, other};
   EXPECT_EQ((block{memory, 64 * kib, other}.data()), at);
 }
 

@@ -26,6 +26,7 @@ graph captured_beside(stream_ref on, const buffer<int>& x, Beside&& beside) {
     });
     return made;
   } catch (...) {
+    if (!opened.try_wait()) opened.count_down();
     if (other.joinable()) other.join();
     throw;
   }

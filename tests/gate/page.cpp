@@ -1,4 +1,5 @@
 // docs/gpu.md: the record of the GPU gate as a page.
+#include <iomanip>
 #include <sstream>
 
 #include "tests/gate/summary.hpp"
@@ -55,7 +56,10 @@ std::string page(const json& record) {
   for (const auto& row : record.value("decode", json::array())) {
     const auto times = row.value("us_per_token", json{});
     const auto time = [&](const char* how) {
-      return times.is_object() ? shown(times.value(how, json{})) : std::string{};
+      const auto us = times.is_object() ? times.value(how, json{}) : json{};
+      std::ostringstream text;
+      if (us.is_number()) text << std::fixed << std::setprecision(1) << us.get<double>();
+      return text.str();
     };
     out << "| " << shown(row.at("name")) << " | " << steps(row.value("planned", json{})) << " | "
         << steps(row.value("steps", json{})) << " | " << time("replayed") << " | " << time("eager")

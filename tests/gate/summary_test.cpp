@@ -174,7 +174,7 @@ TEST_F(gate_summary, the_page_names_card_counts_and_faults) {
   run("one", decoded({one_request("In", "B")}, 1, 94, 1));
   const auto text = page(judged());
   EXPECT_NE(text.find("| card | H200 |"), std::string::npos) << text;
-  EXPECT_NE(text.find("| one | 1 / 94 / 1 | 1 / 94 / 1 | 30.5 | 250 | not the golden text"),
+  EXPECT_NE(text.find("| one | 1 / 94 / 1 | 1 / 94 / 1 | 30.5 | 250.0 | not the golden text"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("**not green**"), std::string::npos) << text;

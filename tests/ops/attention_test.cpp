@@ -32,25 +32,6 @@ struct inputs {
   std::vector<C> keys, values;
 };
 
-// A stream that lends the workspace a kernel asks for, as a step's run does.
-class lending_stream {
- public:
-  explicit lending_stream(const stream& on) : stream_{on}, pool_{on.device()} {}
-  operator stream_ref() const { return stream_; }
-  workspace_ref workspace() const { return {&take, const_cast<lending_stream*>(this)}; }
-
- private:
-  static std::span<std::byte> take(void* self, std::size_t bytes) {
-    auto& lender = *static_cast<lending_stream*>(self);
-    lender.lent_ = block{lender.pool_, bytes, lender.stream_};
-    return {lender.lent_.data(), bytes};
-  }
-
-  stream_ref stream_;
-  pool pool_;
-  block lent_;
-};
-
 template <class A, class C>
 std::vector<A> attended(op_bench& bench, const inputs<A, C>& in, place where = place::aligned) {
   const auto q = bench.put(in.q, where);
@@ -280,6 +261,7 @@ TEST_P(attention_op, refuses_shapes_and_sizes_that_do_not_fit) {
   EXPECT_THROW(with([](auto& in) { in.shape.head_dim = 12; })(), usage_error);
   EXPECT_THROW(with([](auto& in) { in.shape.head_dim = 264; })(), usage_error);
   EXPECT_THROW(with([](auto& in) { in.shape.capacity = 0; })(), usage_error);
+  EXPECT_THROW(with([](auto& in) { in.shape.capacity = -1; })(), usage_error);
   EXPECT_THROW(with([](auto& in) { in.keys.pop_back(); })(), usage_error);
   EXPECT_THROW(with([](auto& in) { in.values.resize(in.values.size() / 2); })(), usage_error);
   EXPECT_THROW(with([](auto& in) { in.positions.pop_back(); })(), usage_error);

@@ -200,7 +200,9 @@ TEST_P(transaction_on, a_thousand_failed_captures_leave_the_bytes_of_the_first_f
     const std::size_t now = leased(on.opened) + device_ref{on.opened}.state().slabs->idle_bytes() +
                             device_ref{on.opened}.pinned_bytes();
     if (i == 4) bytes = now;  // every pinned slot of the eager runs is there
-    if (i > 4) ASSERT_EQ(now, bytes) << "after " << i;
+    if (i > 4) {
+      ASSERT_EQ(now, bytes) << "after " << i;
+    }
   }
 }
 

@@ -117,6 +117,24 @@ TEST(workers, are_done_when_the_call_returns) {
   }
 }
 
+// What an op does: each item from its own inputs. The cuts then leave no trace in the bits.
+TEST(workers, leave_the_same_bits_however_many_they_are) {
+  const auto computed_by = [](int threads) {
+    workers team{threads};
+    std::vector<float> out(10007);
+    call_of(team).parallel_for(10007, 16, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) {
+        float sum = 0;
+        for (int k = 1; k < 20; ++k) sum += 1.0F / static_cast<float>(i + k);
+        out[static_cast<std::size_t>(i)] = sum;
+      }
+    });
+    return out;
+  };
+  const std::vector<float> alone = computed_by(1);
+  for (const int threads : {2, 3, 5}) EXPECT_EQ(computed_by(threads), alone) << threads;
+}
+
 TEST(workers, serve_a_body_that_calls_them_again) {
   workers team{4};
   const cpu_call call = call_of(team);
