@@ -19,7 +19,6 @@ namespace reprise {
 
 namespace {
 
-using namespace std::string_view_literals;
 using formats::copy_again;
 using formats::json_event;
 using formats::json_kind;
@@ -31,11 +30,12 @@ using formats::write_again;
 constexpr std::uint64_t length_bytes = 8;
 constexpr std::string_view metadata_key = "__metadata__";
 
+using stored_type = std::pair<std::string_view, dtype>;
 constexpr std::array stored_types{
-    std::pair{"F32"sv, dtype::f32},   std::pair{"F16"sv, dtype::f16},
-    std::pair{"BF16"sv, dtype::bf16}, std::pair{"F64"sv, dtype::f64},
-    std::pair{"I32"sv, dtype::i32},   std::pair{"I64"sv, dtype::i64},
-    std::pair{"U64"sv, dtype::u64},   std::pair{"U8"sv, dtype::u8},
+    stored_type{"F32", dtype::f32},   stored_type{"F16", dtype::f16},
+    stored_type{"BF16", dtype::bf16}, stored_type{"F64", dtype::f64},
+    stored_type{"I32", dtype::i32},   stored_type{"I64", dtype::i64},
+    stored_type{"U64", dtype::u64},   stored_type{"U8", dtype::u8},
 };
 
 // Where the data lies in the file.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "reprise/base/error.hpp"
@@ -76,16 +75,16 @@ struct attention_heads {
     const float scale = 1.0f / math::sqrt(static_cast<float>(shape.head_dim));
     float top = -std::numeric_limits<float>::infinity();
     float total = 0.0f;
-    alignas(64) float sums[max_head_dim] = {};
+    alignas(64) float sums[max_head_dim];
+    std::fill_n(sums, shape.head_dim, 0.0f);
 
     for (std::int64_t begin = 0; begin < count; begin += chunk_keys) {
       const std::int64_t n = std::min(chunk_keys, count - begin);
       alignas(64) float weight[chunk_keys];
       scores(query, key + begin * shape.head_dim, n, scale, weight);
 
-      float new_top = top;
-      for (std::int64_t t = 0; t < n; ++t) new_top = weight[t] > new_top ? weight[t] : new_top;
-      for (std::int64_t t = 0; t < chunk_keys; ++t) weight[t] = math::exp(weight[t] - new_top);
+      const float new_top = std::max(top, greatest(weight));
+      exponentiate(weight, new_top);
       const float fade = math::exp(top - new_top);
       total = total * fade + lane_sum(weight);
       add_values(weight, value + begin * shape.head_dim, n, fade, sums);
@@ -111,6 +110,29 @@ struct attention_heads {
       to[t] = dot[0] * scale;
     }
     for (; t < chunk_keys; ++t) to[t] = -std::numeric_limits<float>::infinity();
+  }
+
+  [[gnu::always_inline]] static float greatest(const float (&weight)[chunk_keys]) {
+    float lane[lane_count];
+    std::copy_n(weight, lane_count, lane);
+    for (std::int64_t t = lane_count; t < chunk_keys; t += lane_count) {
+      for (int j = 0; j < lane_count; ++j) {
+        lane[j] = lane[j] < weight[t + j] ? weight[t + j] : lane[j];
+      }
+    }
+    return *std::max_element(lane, lane + lane_count);
+  }
+
+  [[gnu::always_inline]] static void exponentiate(float (&weight)[chunk_keys], float top) {
+#if defined(__clang__)  // makes vectors of this loop; refuses to return one to another target
+    for (float& w : weight) w = math::exp(w - top);
+#else
+    for (std::int64_t t = 0; t < chunk_keys; t += width) {
+      floats<width> w;
+      load<width>(weight + t, w);
+      store<width>(math::exp<floats<width>>(w - top), weight + t);
+    }
+#endif
   }
 
   [[gnu::always_inline]] static float lane_sum(const float (&weight)[chunk_keys]) {
@@ -157,7 +179,7 @@ struct attention_heads {
         acc[p] += weight[t] * v;
       }
     }
-    std::memcpy(sums, acc, sizeof acc);
+    for (int p = 0; p < Parts; ++p) store<width>(acc[p], sums + p * width);
   }
 };
 

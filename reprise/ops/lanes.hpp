@@ -95,6 +95,11 @@ template <int Width>
   load<Width>(from, to, std::make_integer_sequence<int, Width>{});
 }
 
+template <int Width>
+[[gnu::always_inline]] inline void store(const floats<Width>& from, float* to) {
+  std::memcpy(to, &from, sizeof from);
+}
+
 // The first `count` < Width elements, then zeros.
 template <int Width, class T>
 [[gnu::always_inline]] inline void load_tail(const T* from, std::int64_t count, floats<Width>& to) {

@@ -1,3 +1,4 @@
+// The kernels that the tests of this room launch.
 #include "bodies.hpp"
 
 #include <cuda.h>

@@ -1,3 +1,4 @@
+// What is said of the GPUs here, and of their absence.
 #include <gtest/gtest.h>
 
 #include "reprise/base/error.hpp"

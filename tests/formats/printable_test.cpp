@@ -31,7 +31,9 @@ TEST(printable_text, bytes_that_are_not_utf8_are_escaped) {
   EXPECT_EQ(printable("\xff"
                       "a\xc3"),
             R"(\xffa\xc3)");
-  EXPECT_EQ(printable("\xc0\xaf"), R"(\xc0\xaf)");                  // overlong
+  EXPECT_EQ(printable("\xc0\xaf"), R"(\xc0\xaf)");  // overlong, and so are the next two
+  EXPECT_EQ(printable("\xe0\x80\xaf"), R"(\xe0\x80\xaf)");
+  EXPECT_EQ(printable("\xf0\x80\x80\xaf"), R"(\xf0\x80\x80\xaf)");
   EXPECT_EQ(printable("\xed\xa0\x80"), R"(\xed\xa0\x80)");          // a surrogate
   EXPECT_EQ(printable("\xf4\x90\x80\x80"), R"(\xf4\x90\x80\x80)");  // past U+10FFFF
 }
@@ -48,10 +50,11 @@ TEST(printable_text, a_very_long_name_shows_its_ends_and_its_length) {
 }
 
 TEST(printable_text, shortening_never_splits_a_character) {
-  for (int offset = 0; offset < 4; ++offset) {
-    std::string name(static_cast<std::size_t>(offset), 'x');
+  for (std::size_t offset = 0; offset < 4; ++offset) {
+    std::string name(offset, 'x');
     for (int at = 0; at < 100; ++at) name += "\xf0\x9f\xa6\x99";
-    EXPECT_EQ(quoted_name(name).find('\\'), std::string::npos) << quoted_name(name);
+    name.append(offset, 'y');
+    EXPECT_EQ(quoted_name(name).find("\\x"), std::string::npos) << quoted_name(name);
   }
 }
 

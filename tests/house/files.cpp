@@ -11,8 +11,12 @@ bool is_header(const source_file& file) {
 }
 
 // "reprise/base/error.cpp" -> "reprise/base/error.hpp"
-std::string own_header(const source_file& file) {
-  return file.name.substr(0, file.name.rfind('.')) + ".hpp";
+// A source's own header is beside it; a test's is the header of what it tests.
+bool is_own_header(const source_file& file, std::string_view included) {
+  const std::string stem = file.name.substr(0, file.name.rfind('.'));
+  if (!stem.ends_with("_test")) return included == stem + ".hpp";
+  const auto name = stem.substr(stem.rfind('/') + 1, stem.size() - stem.rfind('/') - 6);
+  return included.ends_with('/' + name + ".hpp");
 }
 
 // Folders of one machine. Written in two parts, so that this file is none of its own finds.
@@ -38,7 +42,9 @@ std::string opening(const source_file& file) {
   if (file.text.starts_with("//")) return {};
   if (is_header(file)) return "a header opens with a comment: what it is, who calls it";
   const auto includes = includes_of(file.text);
-  if (file.text.starts_with("#include") && includes.front().path == own_header(file)) return {};
+  if (file.text.starts_with("#include") && is_own_header(file, includes.front().path)) {
+    return {};
+  }
   return "opens with a comment or with its own header";
 }
 

@@ -32,6 +32,9 @@ TEST(files, open_with_a_comment_or_their_own_header) {
   EXPECT_TRUE(of("reprise/base/error.cpp", "// What it is.\n#include <string>\n").empty());
   EXPECT_EQ(of("reprise/base/error.cpp", "#include \"reprise/base/ids.hpp\"\n").size(), 1u);
   EXPECT_EQ(of("reprise/base/error.cpp", "int x;\n").size(), 1u);
+  EXPECT_TRUE(of("tests/base/error_test.cpp", "#include \"reprise/base/error.hpp\"\n").empty());
+  EXPECT_EQ(of("tests/base/error_test.cpp", "#include \"reprise/base/ids.hpp\"\n").size(), 1u);
+  EXPECT_EQ(of("tests/base/error_test.cpp", "#include <gtest/gtest.h>\n").size(), 1u);
   EXPECT_EQ(of("reprise/base/error.hpp", "#pragma once\n").size(), 1u);
 }
 

@@ -58,7 +58,6 @@ TEST_P(staging_test, a_device_input_between_host_inputs_keeps_its_place) {
 TEST_P(staging_test, the_caller_may_rewrite_its_memory_at_once_two_hundred_times) {
   staging stage{on.opened};
   std::vector<float> value{0};
-  const input<float> only = declared.in<float>("only", {1});
   buffer<float> results{on.memory, 200, on.work};
   buffer<float> block{on.memory, 64, on.work};
   signature single{"single"};
