@@ -37,7 +37,7 @@ TEST_P(closing_on, while_things_are_held_reports_how_much) {
     buffer<int> x;
     pinned<int> p;
   };
-  static std::vector<const held*> lost;
+  static auto& lost = *new std::vector<const held*>;
   {
     const device opened = open();
     lost.push_back(new held{opened});
