@@ -16,7 +16,7 @@ add_library(reprise_options INTERFACE)
 target_compile_options(reprise_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-ffp-contract=off>)
 target_compile_options(reprise_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
+  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-ffp-contract=off>)
 target_include_directories(reprise_options INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
 if(REPRISE_SANITIZE)
   target_compile_options(reprise_options INTERFACE

@@ -69,6 +69,14 @@ std::filesystem::path default_model() {
   throw usage_error{"model: models/tiny-llama is not beside this program; give --model DIR"};
 }
 
+// CLI11 reads -1 as the largest number there is, and cuts what is too large.
+std::string whole_number(const std::string& text) {
+  std::uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [next, failed] = std::from_chars(text.data(), end, value);
+  return failed == std::errc{} && next == end ? "" : text + " is no whole number from 0 to 2^64-1";
+}
+
 token_list parse_ids(const std::string& text) {
   token_list ids;
   const char* at = text.data();
@@ -194,9 +202,6 @@ void print_opening(std::FILE* to, const command_line& typed, const decode_contex
 
 void run(const command_line& typed, int& exit_code) {
   check_json_target(typed.output);
-  if (typed.threads < 0 || typed.threads > 1024) {
-    throw usage_error{"--threads must be from 1 to 1024"};
-  }
   decode_options options = options_of(typed);
   const decode::model_config config = decode::config_of(options);
   options.prompts = prompts_of(typed, config.byte_tokens);
@@ -252,19 +257,25 @@ void add_decode(CLI::App& root, int& exit_code) {
       ->allow_extra_args(false);
   verb->add_option("--prompts", t.prompt_file, "a file with one prompt a line")
       ->option_text("FILE");
-  verb->add_option("--tokens", t.tokens, "at most, per prompt [96]")->option_text("N");
+  verb->add_option("--tokens", t.tokens, "at most, per prompt [96]")
+      ->option_text("N")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   verb->add_flag("--greedy", t.greedy, "take the likeliest token (default)");
   verb->add_option("--temperature", t.temperature, "sample at this temperature")->option_text("T");
   verb->add_option("--top-p", t.top_p, "sample from the likeliest P of the weight")
       ->option_text("P");
-  verb->add_option("--seed", t.seed, "of sampling, and of drawn weights [0]")->option_text("N");
+  verb->add_option("--seed", t.seed, "of sampling, and of drawn weights [0]")
+      ->option_text("N")
+      ->check(whole_number);
   verb->add_option("--batch-sizes", t.batch_sizes, "sizes that are recorded [1,2,4,8]")
       ->delimiter(',')
       ->option_text("N,N,…");
   verb->add_option("--weights", t.weights, "storage after loading [as the file says]")
       ->option_text("bf16|fp32");
   verb->add_option("--device", t.device, "auto, cpu or cuda:N [auto]")->option_text("NAME");
-  verb->add_option("--threads", t.threads, "of the cpu [all]")->option_text("N");
+  verb->add_option("--threads", t.threads, "of the cpu [all]")
+      ->option_text("N")
+      ->check(CLI::Range(1, 1024));
   verb->add_flag("--eager", t.eager, "no capture at all: the plain reference run");
   verb->add_flag("--verify", t.verify, "compare each replay with an eager run (default on cpu)");
   verb->add_flag("--no-verify", t.no_verify, "leave that out");

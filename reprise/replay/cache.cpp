@@ -31,6 +31,13 @@ replay_cache::~replay_cache() = default;
 
 step_result replay_cache::run(site at, const step& what, bindings given) {
   what.declared().check(given);
+  if (at.stream.capturing()) {
+    // Its graph would keep addresses that the next run here hands out again.
+    throw usage_error{
+        fmt::format("step '{}': the stream is being captured; run steps outside of "
+                    "captures, or enqueue their work yourself",
+                    what.name())};
+  }
   if (!retired_.empty()) reap(at.place);
   family& of = families_[what.declared().id()];
   if (!what.never_captured().empty()) {

@@ -50,7 +50,8 @@ class replay_cache {
   replay_cache& operator=(const replay_cache&) = delete;
 
   // Runs the step, one way or another, in stream order. Throws usage_error when the bindings do not
-  // fit the signature, and whatever the body throws when it runs eagerly.
+  // fit the signature or the stream is being captured, and whatever the body throws when it runs
+  // eagerly.
   step_result run(site at, const step& what, bindings given);
 
   // Told of every mark; steps run eagerly from now on.

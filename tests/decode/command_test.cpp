@@ -155,6 +155,10 @@ TEST_F(command_test, wrong_words_are_one_line_and_exit_2) {
   expect_refused("run decode --weights int3", "int3");
   expect_refused("run decode --eager --verify", "--verify");
   expect_refused("run decode --threads -1", "--threads");
+  expect_refused("run decode --threads 0", "--threads");
+  expect_refused("run decode --seed -1", "--seed");
+  expect_refused("run decode --seed 99999999999999999999", "--seed");
+  expect_refused("run decode --tokens 99999999999999999999", "--tokens");
   expect_refused("run decode --random-weights", "--config");
   expect_refused("run decode --json /nowhere/x.json", "/nowhere/x.json");
 }

@@ -186,6 +186,17 @@ TEST_P(cache_test, wrong_bindings_are_refused_and_change_nothing) {
   EXPECT_TRUE(good[scaled.y].valid());
 }
 
+TEST_P(cache_test, a_stream_that_somebody_else_captures_is_refused) {
+  replay_cache cache{on.opened};
+  const auto nested = [&] {
+    capture(on.work,
+            [&](stream_ref s) { cache.run(s, scaled.what, {scaled.x.from_host(values)}); });
+  };
+  EXPECT_THROW(nested(), usage_error);
+  EXPECT_EQ(cache.run(on.work, scaled.what, {scaled.x.from_host(values)}).how, ran::captured)
+      << "the stream and the cache are as before";
+}
+
 TEST_P(cache_test, a_capture_that_keeps_failing_is_given_up_and_logged_once) {
   signature declared{"hopeless"};
   const auto x = declared.in<float>("x", {any});
