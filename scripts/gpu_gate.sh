@@ -41,7 +41,7 @@ elsewhere() {
   cat <<HOW
 No GPU answers here. Copy the folder build/gate/carry to a machine with one and run there:
 
-  carry/gate            # about two minutes; writes carry/gpu.json and carry/gate.log
+  carry/gate            # about a minute; writes carry/gpu.json and carry/gate.log
 
 Bring gpu.json back, and take it into docs/ with:
 
