@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "reprise/base/dtype.hpp"
 #include "reprise/device/view.hpp"
@@ -23,9 +24,20 @@ constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
   return (hash ^ word) * 0x100000001b3u;  // FNV-1a, 64 bits
 }
 
-// One word per argument: which access, which element; a scalar by its size.
+// A scalar by what it is and its size, so that a float is never taken for an int; a struct by its
+// size.
 template <class A>
-inline constexpr std::uint64_t argument_word = 0x400 + sizeof(A);
+constexpr std::uint64_t scalar_word() {
+  std::uint64_t kind = 0;
+  if (std::is_floating_point_v<A>) kind = 1;
+  if (std::is_integral_v<A>) kind = std::is_signed_v<A> ? 2 : 3;
+  if (std::is_same_v<A, bool>) kind = 4;
+  return (std::uint64_t{1} << 40) + (kind << 36) + sizeof(A);
+}
+
+// One word per argument: which access, which element; a scalar as above.
+template <class A>
+inline constexpr std::uint64_t argument_word = scalar_word<A>();
 template <class T>
 inline constexpr std::uint64_t argument_word<read<T>> = 0x100 + static_cast<int>(dtype_of<T>);
 template <class T>

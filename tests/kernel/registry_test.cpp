@@ -123,5 +123,19 @@ TEST(registry, shows_a_null_body_as_one_that_was_not_built) {
   EXPECT_FALSE(kernels.rows()[0].built);
 }
 
+TEST(kernel, is_told_apart_by_the_types_of_its_scalars_too) {
+  constexpr kernel<void(write<float>, float)> with_float{"same"};
+  constexpr kernel<void(write<float>, std::int32_t)> with_int{"same"};
+  constexpr kernel<void(write<float>, std::uint32_t)> with_unsigned{"same"};
+  constexpr kernel<void(write<float>, std::int64_t)> with_long{"same"};
+  constexpr kernel<void(inout<float>, float)> updating{"same"};
+  constexpr kernel<void(write<bf16>, float)> narrow_one{"same"};
+  constexpr kernel<void(write<float>, float)> again{"same"};
+  const std::set<kernel_id> ids{with_float.id(), with_int.id(), with_unsigned.id(),
+                                with_long.id(),  updating.id(), narrow_one.id()};
+  EXPECT_EQ(ids.size(), 6U);
+  EXPECT_EQ(with_float.id(), again.id());
+}
+
 }  // namespace
 }  // namespace reprise
