@@ -11,13 +11,19 @@ if(CCACHE)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
-# Contraction is off everywhere on the CPU: every rung of the CPU chain must give the same bits.
+# What everything is compiled with. Warnings and contraction are our own affair: contraction is off
+# everywhere on the CPU, because every rung of the CPU chain must give the same bits. An installed
+# package passes on what its headers need (C++20, and constexpr functions in device code), and the
+# sanitizers, without which libraries that were built with them do not link.
 add_library(reprise_options INTERFACE)
 target_compile_options(reprise_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-ffp-contract=off>)
+  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-ffp-contract=off>>)
 target_compile_options(reprise_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;-Xcompiler=-ffp-contract=off>)
-target_include_directories(reprise_options INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
+  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>
+  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffp-contract=off>>)
+target_compile_features(reprise_options INTERFACE $<INSTALL_INTERFACE:cxx_std_20>)
+target_include_directories(reprise_options INTERFACE
+  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 if(REPRISE_SANITIZE)
   target_compile_options(reprise_options INTERFACE
     -fsanitize=${REPRISE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -34,30 +40,11 @@ target_link_libraries(reprise_fmt INTERFACE
   $<IF:$<BOOL:${REPRISE_STATIC}>,fmt::fmt-header-only,fmt::fmt>)
 find_package(nlohmann_json REQUIRED)
 
-# Finds nvcc on PATH or in the usual folder. Sets REPRISE_CUDA_FOUND; a build without it is whole.
+# Sets REPRISE_CUDA_FOUND; a build without CUDA is whole.
 macro(reprise_find_cuda)
   set(REPRISE_CUDA_FOUND OFF)
   if(REPRISE_CUDA)
-    if(NOT CMAKE_CUDA_COMPILER)
-      find_program(REPRISE_NVCC nvcc HINTS /usr/local/cuda/bin)
-      if(REPRISE_NVCC)
-        set(CMAKE_CUDA_COMPILER ${REPRISE_NVCC})
-      endif()
-    endif()
-    if(CMAKE_CUDA_COMPILER)
-      # Machine code for Hopper, PTX from Ampere on for everything else.
-      set(CMAKE_CUDA_ARCHITECTURES 80-virtual 90-real CACHE STRING "CUDA architectures")
-      set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
-      set(CMAKE_CUDA_STANDARD 20)
-      enable_language(CUDA)
-      if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
-        # CMake 3.25 does not know how nvcc spells it.
-        set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
-        set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
-      endif()
-      find_package(CUDAToolkit REQUIRED)
-      set(REPRISE_CUDA_FOUND ON)
-    endif()
+    reprise_enable_cuda(REPRISE_CUDA_FOUND)
   endif()
   if(REPRISE_CUDA_FOUND)
     message(STATUS "CUDA ${CMAKE_CUDA_COMPILER_VERSION}: the CUDA half is built")
@@ -66,12 +53,14 @@ macro(reprise_find_cuda)
   endif()
 endmacro()
 
-# reprise_room(NAME SOURCES a.cpp … [CUDA a.cu …] [NEEDS other rooms …] [LIBRARIES …])
+# reprise_room(NAME SOURCES a.cpp … [CUDA a.cu …] [NEEDS other rooms …] [LIBRARIES …]
+#              [BUILT_WITH …])
 #
 # Makes reprise_NAME (alias reprise::NAME). CUDA files are compiled only when a toolkit is there;
-# REPRISE_HAS_CUDA tells the room's .cpp files whether they were.
+# REPRISE_HAS_CUDA tells the room's .cpp files whether they were, and those of whoever uses it.
+# BUILT_WITH: headers that only the room's .cpp files see; users of the room do not need them.
 function(reprise_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;CUDA;NEEDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "SOURCES;CUDA;NEEDS;LIBRARIES;BUILT_WITH" ${ARGN})
   if(REPRISE_CUDA_FOUND)
     list(APPEND ROOM_SOURCES ${ROOM_CUDA})
   endif()
@@ -86,6 +75,9 @@ function(reprise_room name)
     target_link_libraries(reprise_${name} ${reach} reprise_${other})
   endforeach()
   target_link_libraries(reprise_${name} ${reach} ${ROOM_LIBRARIES})
+  foreach(library ${ROOM_BUILT_WITH})
+    target_link_libraries(reprise_${name} PRIVATE $<BUILD_INTERFACE:${library}>)
+  endforeach()
   if(REPRISE_CUDA_FOUND)
     target_compile_definitions(reprise_${name} ${reach} REPRISE_HAS_CUDA=1)
   endif()

@@ -85,6 +85,6 @@ run_tests() {
 }
 
 sources() {
-  find "$root"/{reprise,workloads,apps,tests} -type f \
+  find "$root"/{reprise,workloads,bench,apps,tests} -type f \
     \( -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh' \) | LC_ALL=C sort
 }

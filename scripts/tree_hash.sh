@@ -6,5 +6,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export LC_ALL=C
 {
   find reprise/{base,device,kernel,ops,cuda,replay} -type f
-  find reprise workloads apps -type f \( -name '*.cu' -o -name '*.cuh' \)
+  find reprise workloads bench apps -type f \( -name '*.cu' -o -name '*.cuh' \)
 } | sort -u | xargs -d '\n' sha256sum | sha256sum | cut -d ' ' -f 1

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "apps/reprise/decode_report.hpp"
+#include "apps/reprise/default_model.hpp"
 #include "apps/reprise/output.hpp"
 #include "apps/reprise/text_display.hpp"
 #include "reprise/base/error.hpp"
@@ -54,20 +55,6 @@ const std::vector<std::string> default_prompts{
     "The LORD is my ",
     "Blessed are the ",
 };
-
-// Beside the working folder, the program in its build folder, or an installed program.
-std::filesystem::path default_model() {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  const fs::path name = fs::path{"models"} / "tiny-llama";
-  for (const fs::path& base :
-       {fs::path{}, here, here / ".." / "..", here / ".." / "share" / "reprise"}) {
-    const fs::path folder = base / name;
-    if (fs::is_directory(folder, ignored)) return folder.lexically_normal();
-  }
-  throw usage_error{"model: models/tiny-llama is not beside this program; give --model DIR"};
-}
 
 // CLI11 reads -1 as the largest number there is, and cuts what is too large.
 std::string whole_number(const std::string& text) {
@@ -168,7 +155,8 @@ decode_options options_of(const command_line& typed) {
   if (typed.random_weights) {
     options.random_config = typed.config;
   } else {
-    options.model = typed.model.empty() ? default_model() : std::filesystem::path{typed.model};
+    options.model = typed.model.empty() ? default_model("give --model DIR")
+                                        : std::filesystem::path{typed.model};
   }
   options.tokens = typed.tokens;
   options.sampling = sampling_of(typed);

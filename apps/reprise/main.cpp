@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/reprise/bench_decode_command.hpp"
+#include "apps/reprise/bench_replay_command.hpp"
 #include "apps/reprise/decode_command.hpp"
 #include "apps/reprise/doctor_command.hpp"
 #include "apps/reprise/version.hpp"
@@ -34,6 +36,11 @@ int run(int argc, char** argv) {
   workloads->require_subcommand(1);
   workloads->footer("Example: reprise run decode --tokens 96");
   reprise::app::add_decode(*workloads, exit_code);
+  CLI::App* benches = root.add_subcommand("bench", "measure, and hold the figures to what ran");
+  benches->require_subcommand(1);
+  benches->footer("Example: reprise bench replay --json");
+  reprise::app::add_bench_replay(*benches, exit_code);
+  reprise::app::add_bench_decode(*benches, exit_code);
 
   try {
     root.parse(argc, argv);

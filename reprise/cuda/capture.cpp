@@ -3,12 +3,52 @@
 #include <algorithm>
 #include <utility>
 
+#include "reprise/cuda/core.hpp"
+
 namespace reprise::cuda {
 
-void capture_state::add_work(const stream_record& stream) {
+void capture_state::pass_over_others(const stream_record& stream) {
+  if (foreign_ == 0) return;
+  const std::lock_guard lock{guard_};
+  std::vector<cudaGraphNode_t> tail;
+  std::vector<cudaGraphNode_t> others;
+  core& shared = body_->shared;
+  shared.card.check(tail_of(stream.native, tail), "submit", stream.made_at);
+  shared.card.check(fresh_nodes(known_, tail, others), "submit", stream.made_at);
+  known_.insert(others.begin(), others.end());
+}
+
+node_id capture_state::add_work(const stream_record& stream, std::string_view label) {
+  const std::lock_guard lock{guard_};
+  std::vector<cudaGraphNode_t> tail;
+  graph_op op{next_node(), std::string{label}, {}};
+  core& shared = body_->shared;
+  shared.card.check(tail_of(stream.native, tail), "submit", stream.made_at);
+  shared.card.check(fresh_nodes(known_, tail, op.nodes), "submit", stream.made_at);
+  known_.insert(op.nodes.begin(), op.nodes.end());
+  const node_id id = op.id;
+  {
+    const std::lock_guard ops{body_->guard};
+    body_->ops.push_back(std::move(op));
+  }
+  const std::size_t i = index_of(stream);
+  branches_[i].last_work = ++branches_[i].tail[i];
+  return id;
+}
+
+capture_place capture_state::place_of(const stream_record& stream) {
   const std::lock_guard lock{guard_};
   const std::size_t i = index_of(stream);
-  ++branches_[i].tail[i];
+  if (foreign_ != 0) ++branches_[i].tail[i];
+  return {number_, i, branches_[i].tail[i]};
+}
+
+bool capture_state::precedes(const capture_place& earlier, const stream_record& stream) const {
+  if (earlier.capture != number_) return false;
+  const std::lock_guard lock{guard_};
+  const clock& before = branches_[index_of(stream)].tail;
+  return earlier.steps == 0 ||
+         (earlier.branch < before.size() && before[earlier.branch] >= earlier.steps);
 }
 
 void capture_state::record(const event_record& event, const stream_record& stream) {
@@ -16,19 +56,39 @@ void capture_state::record(const event_record& event, const stream_record& strea
   marks_[&event] = branches_[index_of(stream)].tail;
 }
 
+void capture_state::join(stream_record& stream) {
+  const std::lock_guard lock{guard_};
+  const std::size_t i = index_of(stream);
+  if (i == branches_.size()) branches_.push_back({&stream, clock(i + 1, 0), 0});
+  stream.capture.store(this, std::memory_order_release);
+}
+
 void capture_state::wait(const event_record& event, stream_record& stream) {
   const std::lock_guard lock{guard_};
   std::size_t i = index_of(stream);
   if (i == branches_.size()) {
-    branches_.push_back({&stream, clock(i + 1, 0)});
+    branches_.push_back({&stream, clock(i + 1, 0), 0});
     stream.capture.store(this, std::memory_order_release);
   }
   merge(branches_[i].tail, marks_[&event]);
+  ++branches_[i].tail[i];
 }
 
 host_function& capture_state::keep(std::string_view label, const std::function<void()>& function) {
   const std::lock_guard lock{guard_};
-  return functions_->emplace_back(label, function);
+  return body_->functions.emplace_back(label, function);
+}
+
+void capture_state::keep(std::shared_ptr<const void> owner) {
+  const std::lock_guard lock{guard_};
+  body_->kept.keep(std::move(owner));
+}
+
+void capture_state::forget(const stream_record& stream) noexcept {
+  const std::lock_guard lock{guard_};
+  for (branch& b : branches_) {
+    if (b.stream == &stream) b.stream = nullptr;
+  }
 }
 
 void capture_state::fail(std::exception_ptr cause) noexcept {
@@ -57,7 +117,7 @@ std::vector<const stream_record*> capture_state::unjoined() const {
   std::vector<const stream_record*> left;
   for (std::size_t i = 1; i != branches_.size(); ++i) {
     const std::size_t seen = i < known.size() ? known[i] : 0;
-    if (seen < branches_[i].tail[i]) left.push_back(branches_[i].stream);
+    if (seen < branches_[i].last_work) left.push_back(branches_[i].stream);
   }
   return left;
 }
@@ -73,7 +133,9 @@ std::string capture_state::joined_text() const {
 
 void capture_state::release_streams() noexcept {
   const std::lock_guard lock{guard_};
-  for (const branch& b : branches_) b.stream->capture.store(nullptr, std::memory_order_release);
+  for (const branch& b : branches_) {
+    if (b.stream != nullptr) b.stream->capture.store(nullptr, std::memory_order_release);
+  }
 }
 
 std::size_t capture_state::index_of(const stream_record& stream) const {
@@ -86,15 +148,42 @@ void capture_state::merge(clock& into, const clock& from) {
   for (std::size_t i = 0; i != from.size(); ++i) into[i] = std::max(into[i], from[i]);
 }
 
-capture_state& capture_registry::open(stream_record& origin) {
-  const std::lock_guard lock{guard_};
-  auto fresh = std::make_unique<capture_state>(origin, next_);
+capture_state& capture_registry::add(std::unique_ptr<capture_state> fresh, stream_record& origin) {
   capture_state& opened = *fresh;
-  open_.emplace(next_, std::move(fresh));
-  ++next_;
-  open_in_process.fetch_add(1, std::memory_order_acq_rel);
+  const std::lock_guard lock{guard_};
+  open_.emplace(opened.number(), std::move(fresh));
+  if (opened.foreign() == 0) open_in_process.fetch_add(1, std::memory_order_acq_rel);
   origin.capture.store(&opened, std::memory_order_release);
   return opened;
+}
+
+capture_state& capture_registry::open(core& shared, stream_record& origin) {
+  return add(std::make_unique<capture_state>(origin, first_capture + next_capture(),
+                                             std::make_shared<graph_body>(shared)),
+             origin);
+}
+
+capture_state& capture_registry::open_beside(stream_record& origin,
+                                             std::shared_ptr<graph_body> body,
+                                             unsigned long long number) {
+  return add(std::make_unique<capture_state>(origin, first_capture + next_capture(),
+                                             std::move(body), number),
+             origin);
+}
+
+capture_state* capture_registry::find_beside(unsigned long long number) {
+  const std::lock_guard lock{guard_};
+  for (const auto& [own, capture] : open_) {
+    if (capture->foreign() == number) return capture.get();
+  }
+  return nullptr;
+}
+
+void capture_registry::forget(const stream_record& stream) noexcept {
+  const std::lock_guard lock{guard_};
+  for (const auto& [own, capture] : open_) {
+    if (capture->foreign() != 0) capture->forget(stream);
+  }
 }
 
 std::unique_ptr<capture_state> capture_registry::close(const capture_state& ended) noexcept {
@@ -103,7 +192,7 @@ std::unique_ptr<capture_state> capture_registry::close(const capture_state& ende
   std::unique_ptr<capture_state> closed = std::move(found->second);
   open_.erase(found);
   closed->release_streams();
-  open_in_process.fetch_sub(1, std::memory_order_acq_rel);
+  if (closed->foreign() == 0) open_in_process.fetch_sub(1, std::memory_order_acq_rel);
   return closed;
 }
 

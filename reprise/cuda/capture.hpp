@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "reprise/base/error.hpp"
+#include "reprise/cuda/graph_body.hpp"
 #include "reprise/cuda/records.hpp"
 
 namespace reprise::cuda {
@@ -28,24 +29,37 @@ namespace reprise::cuda {
 // Thread safe: the streams of one capture may be driven from several threads.
 class capture_state {
  public:
-  capture_state(stream_record& origin, event_meaning number)
-      : number_{number}, functions_{std::make_shared<host_functions>()} {
-    branches_.push_back({&origin, clock(1, 0)});
+  capture_state(stream_record& origin, event_meaning number, std::shared_ptr<graph_body> body,
+                unsigned long long foreign = 0)
+      : number_{number}, foreign_{foreign}, body_{std::move(body)} {
+    branches_.push_back({&origin, clock(1, 0), 0});
   }
 
   event_meaning number() const { return number_; }
+  // CUDA's number of a capture that somebody else began; 0: Reprise began it.
+  unsigned long long foreign() const { return foreign_; }
   stream_record& origin() const { return *branches_.front().stream; }
   // Only the thread that began a capture can end it, in every mode but the relaxed one.
   bool began_here() const { return thread_ == std::this_thread::get_id(); }
 
-  void add_work(const stream_record& stream);
+  // In a capture that somebody else began: what he enqueued so far is no work of ours.
+  void pass_over_others(const stream_record& stream);
+  // The stream was given a work, and CUDA has added its nodes: none is an id without nodes.
+  node_id add_work(const stream_record& stream, std::string_view label);
   void record(const event_record& event, const stream_record& stream);
+  // A stream that somebody else forked, which is found in his capture.
+  void join(stream_record& stream);
   // `stream` joins the capture unless it is in it, and is ordered behind the event.
   void wait(const event_record& event, stream_record& stream);
 
+  // Between two questions somebody else may have enqueued work: there each one is a step.
+  capture_place place_of(const stream_record& stream);
+  bool precedes(const capture_place& earlier, const stream_record& stream) const;
+
   // Kept for the graph, whose host nodes hold its address.
   host_function& keep(std::string_view label, const std::function<void()>& function);
-  std::shared_ptr<const host_functions> functions() const { return functions_; }
+  void keep(std::shared_ptr<const void> owner);
+  const std::shared_ptr<graph_body>& body() const { return body_; }
 
   // The first error that made the capture invalid. A suspicion only counts when CUDA breaks the
   // capture and no error explains it: running out of memory beside a capture need not spoil it.
@@ -59,27 +73,33 @@ class capture_state {
   std::vector<const stream_record*> unjoined() const;
   std::string joined_text() const;
 
+  void forget(const stream_record& stream) noexcept;
+
   // The streams are no longer captured.
   void release_streams() noexcept;
 
  private:
-  // How many works of each branch come before a point: a vector clock, by branch.
+  // How many steps of each branch come before a point: a vector clock, by branch. Works are steps,
+  // and so are waits, behind which other branches' works come before too.
   using clock = std::vector<std::size_t>;
   struct branch {
     stream_record* stream;
     clock tail;
+    std::size_t last_work = 0;  // the step of it
   };
 
   std::size_t index_of(const stream_record& stream) const;
   static void merge(clock& into, const clock& from);
 
   const event_meaning number_;
+  const unsigned long long foreign_;
   const std::thread::id thread_ = std::this_thread::get_id();
 
   mutable std::mutex guard_;      // of all below
   std::vector<branch> branches_;  // the origin first
   std::unordered_map<const event_record*, clock> marks_;
-  std::shared_ptr<host_functions> functions_;
+  std::shared_ptr<graph_body> body_;
+  node_set known_;  // nodes that works became
   std::exception_ptr cause_;
   std::exception_ptr suspicion_;
 };
@@ -90,7 +110,14 @@ class capture_registry {
   // In any device of the process: CUDA's rules bind the thread, whichever card it captures on.
   static bool any_open() noexcept { return open_in_process.load(std::memory_order_acquire) != 0; }
 
-  capture_state& open(stream_record& origin);
+  capture_state& open(core& shared, stream_record& origin);
+  // Beside a capture that somebody else began, with CUDA's number, into `body`. It holds nobody's
+  // destruction back: its end is noticed late.
+  capture_state& open_beside(stream_record& origin, std::shared_ptr<graph_body> body,
+                             unsigned long long number);
+  capture_state* find_beside(unsigned long long number);
+  // Forgets a stream that dies in such a capture, which closes nothing of its owner's.
+  void forget(const stream_record& stream) noexcept;
   // Takes it out. The streams leave it before the process counts one less.
   std::unique_ptr<capture_state> close(const capture_state& ended) noexcept;
 
@@ -110,8 +137,9 @@ class capture_registry {
  private:
   static inline std::atomic<int> open_in_process{0};
 
+  capture_state& add(std::unique_ptr<capture_state> fresh, stream_record& origin);
+
   std::mutex guard_;
-  event_meaning next_ = first_capture;
   std::map<event_meaning, std::unique_ptr<capture_state>> open_;
 };
 

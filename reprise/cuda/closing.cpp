@@ -20,6 +20,7 @@ void quietly(core& shared, std::string_view name, Call&& call) noexcept {
 }  // namespace
 
 void drain(core& shared, stream_record& stream) noexcept {
+  if (stream.borrowed) return;  // its owner may have destroyed it
   quietly(shared, "destroy stream", [&] { return cudaStreamSynchronize(stream.native); });
 }
 
@@ -27,7 +28,7 @@ void close(core& shared, stream_record& stream) noexcept {
   drain(shared, stream);
   quietly(shared, "destroy stream", [&] {
     stream.staging.free();
-    return cudaStreamDestroy(stream.native);
+    return stream.borrowed ? cudaSuccess : cudaStreamDestroy(stream.native);
   });
   // The driver may still hold their addresses: better a leak than a call into freed memory.
   if (shared.card.lost() && !stream.pending.empty()) {
@@ -39,13 +40,33 @@ void close(core& shared, event_record& event) noexcept {
   quietly(shared, "destroy event", [&] { return cudaEventDestroy(event.native); });
 }
 
-void close(core& shared, graph_record& graph) noexcept {
-  if (graph.native == nullptr) return;  // of a capture that failed
-  quietly(shared, "destroy graph", [&] { return cudaGraphDestroy(graph.native); });
+// The last holder of the template destroys it.
+void close(core&, graph_record& graph) noexcept {
+  graph.body.reset();
+}
+
+void close(core& shared, passed_mark& mark) noexcept {
+  if (mark.event == nullptr) return;
+  quietly(shared, "destroy event", [&] { return cudaEventDestroy(mark.event); });
+  mark.event = nullptr;
+}
+
+bool has_passed(core& shared, passed_mark& mark, bool wait) noexcept {
+  if (mark.event == nullptr || shared.card.lost()) return true;
+  cudaError_t status = cudaSuccess;
+  quietly(shared, "query event", [&] {
+    status = wait ? cudaEventSynchronize(mark.event) : cudaEventQuery(mark.event);
+    if (status != cudaErrorNotReady) return status;
+    cudaGetLastError();
+    return cudaSuccess;
+  });
+  return status == cudaSuccess || shared.card.lost();
 }
 
 void close(core& shared, executable_record& executable) noexcept {
-  if (executable.native == nullptr) return;
+  close(shared, executable.last_launch);
+  for (auto& [mark, body] : executable.earlier) close(shared, mark);
+  if (executable.native == nullptr || executable.borrowed) return;
   quietly(shared, "destroy executable", [&] { return cudaGraphExecDestroy(executable.native); });
 }
 

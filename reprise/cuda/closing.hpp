@@ -12,8 +12,12 @@ namespace reprise::cuda {
 void close(core& shared, stream_record& stream) noexcept;  // waits for its work first
 void close(core& shared, event_record& event) noexcept;
 void close(core& shared, graph_record& graph) noexcept;
+void close(core& shared, passed_mark& mark) noexcept;
 void close(core& shared, executable_record& executable) noexcept;
 void free_block(core& shared, const std::byte* block, memory_kind kind) noexcept;
+
+// Whether what was enqueued before the mark is done; without waiting, or after it.
+bool has_passed(core& shared, passed_mark& mark, bool wait) noexcept;
 
 // Waits for the work of a stream that is in no capture.
 void drain(core& shared, stream_record& stream) noexcept;

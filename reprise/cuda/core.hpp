@@ -10,6 +10,7 @@
 #include "reprise/cuda/capture.hpp"
 #include "reprise/cuda/check.hpp"
 #include "reprise/cuda/fill.hpp"
+#include "reprise/cuda/foreign.hpp"
 #include "reprise/cuda/records.hpp"
 #include "reprise/cuda/thread_state.hpp"
 
@@ -32,6 +33,7 @@ struct core {
   health card;
   fill_functions fills;
   block_table blocks;
+  foreign_graphs foreign;
   capture_registry captures;
 };
 
@@ -49,7 +51,11 @@ Id id_of(Record& record) {
   return Id{reinterpret_cast<std::uintptr_t>(&record)};
 }
 
+// The capture that the stream is in; null: none. A stream that somebody else owns may be in a
+// capture that he began: CUDA is asked, and what is enqueued through Reprise is kept beside it.
+capture_state* capture_of(core& shared, stream_record& stream);
+
 // The door behind device_api::submit: enqueues, or adds to the capture that the stream is in.
-void submit_work(core& shared, stream_record& stream, const work& what);
+node_id submit_work(core& shared, stream_record& stream, const work& what);
 
 }  // namespace reprise::cuda

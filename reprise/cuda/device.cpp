@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <list>
 
 #include "reprise/cuda/arch.hpp"
+#include "reprise/cuda/calibrate.hpp"
 #include "reprise/cuda/cuda_device.hpp"
 
 namespace reprise {
@@ -33,6 +36,21 @@ std::unique_ptr<device_api> open_cuda(int ordinal) {
 
 namespace reprise::cuda {
 
+namespace {
+
+template <class Record, class Is>
+std::list<Record> take_if(std::list<Record>& from, Is is) {
+  std::list<Record> taken;
+  for (auto at = from.begin(); at != from.end();) {
+    const auto next = std::next(at);
+    if (is(*at)) taken.splice(taken.end(), from, at);
+    at = next;
+  }
+  return taken;
+}
+
+}  // namespace
+
 // The error places of opening and closing name this file: no caller's line stands behind them.
 cuda_device::cuda_device(const cuda_row& row) : core_{row.ordinal, row.name} {
   traits_.name = row.name;
@@ -49,11 +67,30 @@ cuda_device::cuda_device(const cuda_row& row) : core_{row.ordinal, row.name} {
 
 cuda_device::~cuda_device() {
   close_all_doomed();  // whatever is captured elsewhere: nobody comes back for them
+  close_departed(true);
+  if (alone_ != nullptr) core_.card.report(cudaStreamDestroy(alone_), "close");
   auto executables = executables_.take_live();
   auto graphs = graphs_.take_live();
   auto events = events_.take_live();
   auto streams = streams_.take_live();
   auto blocks = core_.blocks.take_live();
+  // What was borrowed is only forgotten.
+  const auto is_borrowed = [](const auto& record) { return record.borrowed; };
+  close_each(core_, take_if(streams, [](const auto& record) { return record.forgotten; }));
+  executables.remove_if(is_borrowed);
+  graphs.remove_if([](const graph_record& g) { return g.body && g.body->borrowed; });
+  auto lent = take_if(streams, is_borrowed);
+  if (!lent.empty() && !core_.card.lost()) {
+    // Their owner may have destroyed them; what they read of ours must be read.
+    core_.card.report(cudaDeviceSynchronize(), "close");
+  }
+  close_each(core_, std::move(lent));
+  if (const std::size_t left = core_.foreign.leave_the_rest(); left != 0) {
+    report_error(
+        fmt::format("{} was closed while {} graphs of others have works of Reprise in them; what "
+                    "those need stays until the process ends",
+                    traits_.name, left));
+  }
   const bool held = !executables.empty() || !graphs.empty() || !events.empty() ||
                     !streams.empty() || !blocks.empty();
   if (held && !core_.card.lost()) {
@@ -123,7 +160,6 @@ void cuda_device::release(memory_kind kind, std::byte* block) noexcept {
                       "already",
                       traits_.name, static_cast<const void*>(block)));
   }
-  close_doomed();
 }
 
 stream_id cuda_device::create_stream(place from) {
@@ -150,14 +186,21 @@ void cuda_device::destroy(stream_id id) noexcept {
   if (id == stream_id::none) return;
   auto& stream = *reinterpret_cast<stream_record*>(static_cast<std::uintptr_t>(id));
   abandon_capture(id);
-  if (stream.capture.load(std::memory_order_acquire) == nullptr) drain(core_, stream);
+  const capture_state* const open = capture_of(core_, stream);
+  if (open != nullptr && open->foreign() != 0) {
+    // Closing it would break a capture that is not ours to end: it stays until the device closes.
+    core_.captures.forget(stream);
+    stream.forgotten = true;
+    return;
+  }
+  if (open == nullptr) drain(core_, stream);
   retire(streams_, stream);
 }
 
 void cuda_device::synchronize(stream_id id, place from) {
   auto& stream = record_of<stream_record>(id, core_, "synchronize", from);
   core_.enter("synchronize", from);
-  if (capture_state* capture = stream.capture.load(std::memory_order_acquire)) {
+  if (capture_state* capture = capture_of(core_, stream)) {
     refuse(*capture, core_.at("synchronize", from),
            "a captured stream has no work to wait for; wait after the graph was launched");
   }
@@ -185,9 +228,12 @@ event_id cuda_device::create_event(place from) {
   return id_of<event_id>(event);
 }
 
+// Nothing else is closed here: a pool destroys events while it is locked, and what dies with a
+// graph may be a block of that very pool.
 void cuda_device::destroy(event_id id) noexcept {
   if (id == event_id::none) return;
-  retire(events_, *reinterpret_cast<event_record*>(static_cast<std::uintptr_t>(id)));
+  auto& event = *reinterpret_cast<event_record*>(static_cast<std::uintptr_t>(id));
+  close_each(core_, events_.take(event, &capture_registry::any_open));
 }
 
 bool cuda_device::finished(event_id id, place from) {
@@ -217,10 +263,35 @@ void cuda_device::synchronize(event_id id, place from) {
   core_.card.check(status, "synchronize event", from);
 }
 
-void cuda_device::submit(stream_id id, const work& what) {
+bool cuda_device::record_outside(stream_id on, event_id id, place from) {
+  auto& stream = record_of<stream_record>(on, core_, "event record", from);
+  auto& event = record_of<event_record>(id, core_, "event record", from);
+  core_.enter("event record", from);
+  bool recorded = false;
+  core_.card.check(record_unless_captured(stream, event.native, recorded), "event record", from);
+  if (!recorded) return false;
+  event.recorded_on.store(stream.number, std::memory_order_relaxed);
+  event.meaning.store(recorded_eagerly, std::memory_order_release);
+  return true;
+}
+
+cudaError_t cuda_device::record_unless_captured(stream_record& stream, cudaEvent_t event,
+                                                bool& recorded) noexcept {
+  const std::lock_guard lock{stream.entering};
+  recorded = false;
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const relaxed_mode relaxed;
+  const cudaError_t asked = cudaStreamIsCapturing(stream.native, &status);
+  if (asked != cudaSuccess || status != cudaStreamCaptureStatusNone) return asked;
+  const cudaError_t done = cudaEventRecord(event, stream.native);
+  recorded = done == cudaSuccess;
+  return done;
+}
+
+node_id cuda_device::submit(stream_id id, const work& what) {
   auto& stream = record_of<stream_record>(id, core_, name_of(what.kind), what.place);
   core_.enter(name_of(what.kind), what.place);
-  submit_work(core_, stream, what);
+  return submit_work(core_, stream, what);
 }
 
 // False: it was never recorded. Throws when it was recorded last in a capture: the host cannot wait
@@ -241,15 +312,29 @@ bool cuda_device::stands_for_work(event_id id, std::string_view call, place from
                      "place in that graph; record it on a stream behind the launch"};
 }
 
+std::size_t cuda_device::bytes_per_node(place from) {
+  core_.enter("bytes_per_node", from);
+  const std::lock_guard once{calibration_guard_};
+  if (bytes_per_node_ == 0) {
+    const relaxed_mode relaxed;
+    std::size_t measured = 0;
+    core_.card.check(calibrate_nodes(measured), "bytes_per_node", from);
+    bytes_per_node_ = measured;
+  }
+  return bytes_per_node_;
+}
+
 void cuda_device::close_doomed() noexcept {
-  if (!capture_registry::any_open()) close_all_doomed();
+  if (capture_registry::any_open()) return;
+  close_all_doomed();
+  drop_foreign();
 }
 
 void cuda_device::close_all_doomed() noexcept {
-  close_each(core_, executables_.take_doomed());
+  close_each(core_, streams_.take_doomed());
+  depart(executables_.take_doomed());
   close_each(core_, graphs_.take_doomed());
   close_each(core_, events_.take_doomed());
-  close_each(core_, streams_.take_doomed());
   free_each(core_, core_.blocks.take_doomed());
 }
 

@@ -22,7 +22,8 @@ cudaError_t find_one(const char* name, Function& function) noexcept {
   return cudaSuccess;
 }
 
-// The shortest pattern that repeats to the same bytes.
+}  // namespace
+
 fill_call shortened(fill_call fill) {
   if (fill.pattern_bytes == 4 && (fill.pattern >> 16) == (fill.pattern & 0xffffu)) {
     fill.pattern_bytes = 2;
@@ -32,8 +33,6 @@ fill_call shortened(fill_call fill) {
   }
   return fill;
 }
-
-}  // namespace
 
 cudaError_t fill_functions::find() noexcept {
   const cudaError_t status = find_one("cuMemsetD16Async", set16_);

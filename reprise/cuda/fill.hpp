@@ -27,6 +27,9 @@ class fill_functions {
   PFN_cuMemsetD32Async_v3020 set32_ = nullptr;
 };
 
+// The shortest pattern that repeats to the same bytes: what is enqueued, and so what a node is.
+fill_call shortened(fill_call fill);
+
 // Whether the pattern has 1, 2 or 4 bytes, fits the length a whole number of times, and its target
 // is aligned for it, as the driver demands.
 bool well_formed(const fill_call& fill);

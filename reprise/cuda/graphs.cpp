@@ -1,5 +1,9 @@
-// Captures, graphs and executables of a CUDA device.
+// Captures and graphs of a CUDA device.
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
 
 #include "reprise/cuda/cuda_device.hpp"
 
@@ -23,14 +27,17 @@ std::string names_of(const std::vector<const stream_record*>& streams) {
 void cuda_device::begin_capture(stream_id id, place from) {
   auto& stream = record_of<stream_record>(id, core_, "begin_capture", from);
   core_.enter("begin_capture", from);
-  if (capture_state* open = stream.capture.load(std::memory_order_acquire)) {
+  if (capture_state* open = capture_of(core_, stream)) {
     refuse(*open, core_.at("begin_capture", from),
            fmt::format("the stream is in a capture already, begun on {}; end that one first",
                        open->origin().text()));
   }
-  capture_state& opened = core_.captures.open(stream);
-  const cudaError_t status =
-      cudaStreamBeginCapture(stream.native, cudaStreamCaptureModeThreadLocal);
+  capture_state& opened = core_.captures.open(core_, stream);
+  cudaError_t status = cudaSuccess;
+  {
+    const std::lock_guard lock{stream.entering};
+    status = cudaStreamBeginCapture(stream.native, cudaStreamCaptureModeThreadLocal);
+  }
   if (status != cudaSuccess) {
     core_.captures.close(opened);
     core_.card.fail(status, {.call = "begin_capture", .from = from, .captured = true});
@@ -56,16 +63,15 @@ graph_id cuda_device::end_capture(stream_id id, place from) {
   }
 
   graph_record& graph = graphs_.add();
-  const cudaError_t status = cudaStreamEndCapture(stream.native, &graph.native);
+  graph.body = open->body();
+  const cudaError_t status = cudaStreamEndCapture(stream.native, &graph.body->native);
   const std::unique_ptr<capture_state> ended = core_.captures.close(*open);
   try {
     require_whole(*ended, where, status);
-    core_.card.check(cudaGraphGetNodes(graph.native, nullptr, &graph.nodes), "end_capture", from);
   } catch (...) {
     retire(graphs_, graph);
     throw;
   }
-  graph.functions = ended->functions();
   close_doomed();
   return id_of<graph_id>(graph);
 }
@@ -130,61 +136,107 @@ void cuda_device::abandon_capture(stream_id id) noexcept {
 
 bool cuda_device::capturing(stream_id id) const {
   if (id == stream_id::none) return false;
-  const auto& stream = *reinterpret_cast<const stream_record*>(static_cast<std::uintptr_t>(id));
-  return stream.capture.load(std::memory_order_acquire) != nullptr;
+  auto& stream = *reinterpret_cast<stream_record*>(static_cast<std::uintptr_t>(id));
+  return capture_of(core_, stream) != nullptr;
 }
 
-std::size_t cuda_device::node_count(graph_id id) const {
-  return record_of<graph_record>(id, core_, "node_count", place::current()).nodes;
+capture_place cuda_device::place_in_capture(stream_id id) const {
+  if (id == stream_id::none) return {};
+  auto& stream = *reinterpret_cast<stream_record*>(static_cast<std::uintptr_t>(id));
+  capture_state* const open = capture_of(core_, stream);
+  return open != nullptr ? open->place_of(stream) : capture_place{};
+}
+
+bool cuda_device::precedes(const capture_place& earlier, stream_id id) const {
+  if (id == stream_id::none) return false;
+  auto& stream = *reinterpret_cast<stream_record*>(static_cast<std::uintptr_t>(id));
+  const capture_state* const open = capture_of(core_, stream);
+  return open != nullptr && open->precedes(earlier, stream);
+}
+
+void cuda_device::keep(stream_id id, std::shared_ptr<const void> owner) {
+  auto& stream = record_of<stream_record>(id, core_, "keep", place::current());
+  if (capture_state* const open = capture_of(core_, stream)) open->keep(std::move(owner));
+}
+
+std::shared_ptr<graph_body> cuda_device::body_of(graph_id id, std::string_view call,
+                                                 place from) const {
+  const auto& graph = record_of<graph_record>(id, core_, call, from);
+  if (graph.body != nullptr) return graph.body;
+  throw device_error{core_.at(call, from), "the graph was somebody else's, who has destroyed it"};
+}
+
+// What was instantiated with driven nodes is no template any more.
+std::shared_ptr<graph_body> cuda_device::template_of(graph_id id, std::string_view call,
+                                                     place from) const {
+  std::shared_ptr<graph_body> body = body_of(id, call, from);
+  if (body->spent) refuse_spent(call);
+  return body;
+}
+
+std::vector<node_row> cuda_device::nodes(graph_id id, place from) const {
+  const std::shared_ptr<graph_body> body = body_of(id, "nodes", from);
+  const std::lock_guard lock{body->guard};
+  std::vector<cudaGraphNode_t> natives;
+  core_.enter("nodes", from);
+  core_.card.check(nodes_of(body->native, natives), "nodes", from);
+  std::unordered_map<cudaGraphNode_t, const graph_op*> owners;
+  for (const graph_op& op : body->ops) {
+    for (const cudaGraphNode_t node : op.nodes) owners.emplace(node, &op);
+  }
+  std::vector<node_row> rows;
+  for (const cudaGraphNode_t node : natives) {
+    node_row& row = rows.emplace_back();
+    core_.card.check(kind_of(node, row.kind), "nodes", from);
+    if (const auto owner = owners.find(node); owner != owners.end()) {
+      row.id = owner->second->id;
+      row.label = owner->second->label;
+    }
+  }
+  return rows;
+}
+
+graph_id cuda_device::clone_without(graph_id id, std::span<const node_id> gone, place from) {
+  constexpr std::string_view call = "clone_without";
+  const std::shared_ptr<graph_body> body = template_of(id, call, from);
+  const std::lock_guard lock{body->guard};
+  core_.enter(call, from);
+  const auto check = [&](cudaError_t status) { core_.card.check(status, call, from); };
+  for (const node_id node : gone) {
+    const graph_op* const op = body->find(node);
+    if (op == nullptr) refuse_node(call, node);
+    require_toggle(core_, call, *op);
+  }
+
+  graph_record& graph = graphs_.add();
+  try {
+    graph.body = std::make_shared<graph_body>(core_);
+    graph.body->parent = body;
+    const relaxed_mode relaxed;
+    check(cudaGraphClone(&graph.body->native, body->native));
+    for (const graph_op& op : body->ops) {
+      graph_op copied{op.id, op.label, op.nodes};
+      for (cudaGraphNode_t& node : copied.nodes) {
+        check(cudaGraphNodeFindInClone(&node, node, graph.body->native));
+      }
+      if (std::ranges::find(gone, op.id) == gone.end()) {
+        graph.body->ops.push_back(std::move(copied));
+        continue;
+      }
+      for (const cudaGraphNode_t node : copied.nodes) {
+        check(bridge_and_destroy(graph.body->native, node));
+      }
+    }
+  } catch (...) {
+    retire(graphs_, graph);
+    throw;
+  }
+  return id_of<graph_id>(graph);
 }
 
 void cuda_device::destroy(graph_id id) noexcept {
   if (id == graph_id::none) return;
   retire(graphs_, *reinterpret_cast<graph_record*>(static_cast<std::uintptr_t>(id)));
-}
-
-// Uploaded before anything changes a node: on a large graph, changes before the first upload leave
-// every replay slower for good.
-executable_id cuda_device::instantiate(graph_id id, stream_id upload_on, place from) {
-  const auto& graph = record_of<graph_record>(id, core_, "instantiate", from);
-  auto& stream = record_of<stream_record>(upload_on, core_, "instantiate", from);
-  core_.enter("instantiate", from);
-  if (capture_state* open = stream.capture.load(std::memory_order_acquire)) {
-    refuse(*open, core_.at("instantiate", from),
-           "its upload needs a stream that is not captured; do it after the capture");
-  }
-  executable_record& made = executables_.add();
-  made.functions = graph.functions;
-  cudaError_t status = cudaSuccess;
-  {
-    const relaxed_mode relaxed;
-    status = cudaGraphInstantiate(&made.native, graph.native, 0);
-    if (status == cudaSuccess) status = cudaGraphUpload(made.native, stream.native);
-  }
-  if (status != cudaSuccess) {
-    retire(executables_, made);
-    core_.card.fail(status, {"instantiate", from});
-  }
-  return id_of<executable_id>(made);
-}
-
-// The hot path: three loads and one call.
-void cuda_device::launch(executable_id id, stream_id on, place from) {
-  const auto& executable = record_of<executable_record>(id, core_, "launch", from);
-  auto& stream = record_of<stream_record>(on, core_, "launch", from);
-  core_.card.require("launch", from);
-  if (capture_state* open = stream.capture.load(std::memory_order_acquire)) [[unlikely]] {
-    refuse(*open, core_.at("launch", from),
-           "an executable launched inside a capture would become a child graph, which can be "
-           "neither toggled nor inspected; launch it outside the capture");
-  }
-  core_.card.check(make_current_once(core_.ordinal), "launch", from);
-  core_.card.check(cudaGraphLaunch(executable.native, stream.native), "launch", from);
-}
-
-void cuda_device::destroy(executable_id id) noexcept {
-  if (id == executable_id::none) return;
-  retire(executables_, *reinterpret_cast<executable_record*>(static_cast<std::uintptr_t>(id)));
 }
 
 }  // namespace reprise::cuda

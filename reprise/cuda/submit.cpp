@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <exception>
+#include <vector>
 
 #include "reprise/cuda/call.cuh"
 #include "reprise/cuda/core.hpp"
@@ -31,30 +32,32 @@ class passage {
   passage(core& shared, stream_record& stream, const work& what, capture_state* capture)
       : shared_{shared}, stream_{stream}, what_{what}, capture_{capture} {}
 
-  void enter() {
+  node_id enter() {
     switch (what_.kind) {
       case work_kind::kernel: return kernel();
       case work_kind::copy: return copy();
       case work_kind::fill: return fill();
       case work_kind::host_call: return host_call();
+      case work_kind::empty: return empty();
       case work_kind::external: return external();
-      case work_kind::event_record: return record();
-      case work_kind::event_wait: return wait();
+      case work_kind::event_record: record(); break;
+      case work_kind::event_wait: wait(); break;
     }
+    return node_id::none;
   }
 
  private:
   // A body launches with <<<>>>, which answers nothing: launch errors wait in the thread's error
   // slot. An error that was there before is someone else's and is not blamed on this kernel.
-  void kernel() {
+  node_id kernel() {
     clear_error_slot();
     cuda_call call{stream_.native, what_.kernel.workspace};
     what_.kernel.invoke(&call, what_.kernel.arguments);
     check(cudaGetLastError());
-    added_by_others();
+    return added_by_others();
   }
 
-  void external() {
+  node_id external() {
     struct look_after {
       ~look_after() { look_at_current_device(); }
     };
@@ -64,19 +67,18 @@ class passage {
       (*what_.on_stream)(stream_.native);
     }
     check(cudaGetLastError());
-    added_by_others();
+    return added_by_others();
   }
 
-  void copy() {
+  node_id copy() {
     const copy_call& c = what_.copy;
-    if (c.bytes == 0) return;
+    if (c.bytes == 0) return node_id::none;
     if (c.to == nullptr || c.from == nullptr) refuse("one side is a null pointer");
     const residence to = residence_of(c.to);
     const residence from = residence_of(c.from);
     if (to != residence::pageable && from != residence::pageable) {
       check(cudaMemcpyAsync(c.to, c.from, c.bytes, cudaMemcpyDefault, stream_.native));
-      added();
-      return;
+      return added();
     }
     if (capture_ != nullptr) {
       refuse(
@@ -86,6 +88,7 @@ class passage {
                       static_cast<const void*>(from == residence::pageable ? c.from : c.to)));
     }
     pageable_copy(to, from);
+    return node_id::none;
   }
 
   void pageable_copy(residence to, residence from) {
@@ -106,8 +109,8 @@ class passage {
     std::memmove(c.to, c.from, c.bytes);
   }
 
-  void fill() {
-    if (what_.fill.bytes == 0) return;
+  node_id fill() {
+    if (what_.fill.bytes == 0) return node_id::none;
     if (!well_formed(what_.fill)) {
       refuse(
           "the pattern must have 1, 2 or 4 bytes, fit the length a whole number of times, and "
@@ -119,21 +122,34 @@ class passage {
           "host");
     }
     check(shared_.fills.run(what_.fill, stream_.native));
-    added();
+    return added();
   }
 
-  void host_call() {
+  // A node of its own between what the stream did and what it will do.
+  node_id empty() {
+    if (capture_ == nullptr) return node_id::none;
+    std::vector<cudaGraphNode_t> tail;
+    cudaGraph_t graph = nullptr;
+    check(tail_of(stream_.native, tail, &graph));
+    cudaGraphNode_t node = nullptr;
+    check(cudaGraphAddEmptyNode(&node, graph, tail.data(), tail.size()));
+    check(cudaStreamUpdateCaptureDependencies(stream_.native, &node, nullptr, 1,
+                                              cudaStreamSetCaptureDependencies));
+    return added();
+  }
+
+  node_id host_call() {
     if (capture_ != nullptr) {
       host_function& kept = capture_->keep(what_.label, *what_.on_host);
       check(launch_host_function(stream_.native, kept));
-      added();
-      return;
+      return added();
     }
     free_done(stream_.pending);
     stream_.pending.emplace_back(what_.label, *what_.on_host);
     const cudaError_t status = launch_host_function(stream_.native, stream_.pending.back());
     if (status != cudaSuccess) stream_.pending.pop_back();
     check(status);
+    return node_id::none;
   }
 
   void record() {
@@ -159,6 +175,7 @@ class passage {
       return check(cudaStreamWaitEvent(stream_.native, event.native, 0));
     }
     const bool open = shared_.captures.with(meaning, [&](capture_state& forked_from) {
+      const std::lock_guard lock{stream_.entering};
       check(cudaStreamWaitEvent(stream_.native, event.native, 0));
       forked_from.wait(event, stream_);  // from here on this stream is captured
     });
@@ -214,20 +231,20 @@ class passage {
     if (loses_the_device(stale)) check(stale);
   }
 
-  void added() {
-    if (capture_ != nullptr) capture_->add_work(stream_);
+  node_id added() {
+    return capture_ != nullptr ? capture_->add_work(stream_, what_.label) : node_id::none;
   }
 
   // Code that is not ours may have called what cannot be captured; CUDA then breaks the capture and
   // tells only the next caller.
-  void added_by_others() {
-    if (capture_ == nullptr) return;
+  node_id added_by_others() {
+    if (capture_ == nullptr) return node_id::none;
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     check(cudaStreamIsCapturing(stream_.native, &status));
     if (status != cudaStreamCaptureStatusActive) {
       refuse("it made a call that cannot be captured, and CUDA broke the capture");
     }
-    capture_->add_work(stream_);
+    return added();
   }
 
   void check(cudaError_t status, std::size_t asked = 0) {
@@ -257,8 +274,8 @@ class passage {
 
 }  // namespace
 
-void submit_work(core& shared, stream_record& stream, const work& what) {
-  capture_state* const capture = stream.capture.load(std::memory_order_acquire);
+node_id submit_work(core& shared, stream_record& stream, const work& what) {
+  capture_state* const capture = capture_of(shared, stream);
   passage through{shared, stream, what, capture};
   if (capture == nullptr) return through.enter();
   if (const std::exception_ptr cause = capture->cause()) {
@@ -267,7 +284,8 @@ void submit_work(core& shared, stream_record& stream, const work& what) {
                         "the capture was made invalid by: " + text_of(cause)};
   }
   try {
-    through.enter();
+    capture->pass_over_others(stream);
+    return through.enter();
   } catch (...) {
     capture->fail(std::current_exception());
     throw;

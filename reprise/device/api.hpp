@@ -11,11 +11,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <source_location>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "reprise/base/ids.hpp"
+#include "reprise/device/node.hpp"
 #include "reprise/device/work.hpp"
 
 namespace reprise {
@@ -50,6 +53,8 @@ class device_api {
   virtual ~device_api() = default;
 
   virtual const device_traits& traits() const = 0;
+  // The implementation beneath all decorators.
+  virtual device_api& innermost() { return *this; }
   virtual memory_figures memory(place from) = 0;
 
   // Slabs and pinned blocks, aligned to 256 bytes at least. Allowed while a capture is open on any
@@ -67,9 +72,13 @@ class device_api {
   virtual void destroy(event_id event) noexcept = 0;
   virtual bool finished(event_id event, place from) = 0;
   virtual void synchronize(event_id event, place from) = 0;
+  // Records the event unless the stream is being captured, which another thread may begin at any
+  // moment: asking first would not do. False: nothing was done.
+  virtual bool record_outside(stream_id stream, event_id event, place from) = 0;
 
-  // The one door: enqueues now, or adds to the capture that is open on the stream.
-  virtual void submit(stream_id stream, const work& what) = 0;
+  // The one door: enqueues now, or adds to the capture that is open on the stream; then the id of
+  // what became of it, from the capture's tail. Events have no nodes and give none.
+  virtual node_id submit(stream_id stream, const work& what) = 0;
 
   // Thread-local capture; streams that wait for a captured event join it, and must be joined back.
   // `end_capture` throws capture_error when anything made the capture invalid; `abandon_capture`
@@ -79,14 +88,54 @@ class device_api {
   virtual void abandon_capture(stream_id stream) noexcept = 0;
   virtual bool capturing(stream_id stream) const = 0;
 
-  virtual std::size_t node_count(graph_id graph) const = 0;
+  // Where the stream stands in its capture; and whether what was done up to such a place comes
+  // before all that `stream` does from now on. Both answer for open captures only.
+  virtual capture_place place_in_capture(stream_id stream) const = 0;
+  virtual bool precedes(const capture_place& earlier, stream_id stream) const = 0;
+  // The graph of the capture that the stream is in, its clones and their executables hold `owner`
+  // until the last launch of the last of them is done.
+  virtual void keep(stream_id captured, std::shared_ptr<const void> owner) = 0;
+
+  // A graph is a template. What is made of it outlives it, node ids included.
+  virtual std::vector<node_row> nodes(graph_id graph, place from) const = 0;
+  // A copy without some works, whose nodes' predecessors are tied to their successors. Refuses by
+  // name what cannot be toggled, and nodes with a programmatic edge.
+  virtual graph_id clone_without(graph_id graph, std::span<const node_id> gone, place from) = 0;
   virtual void destroy(graph_id graph) noexcept = 0;
 
-  // Instantiates and uploads, so that no launch pays for it. The graph may be destroyed after.
+  // Instantiates and uploads, so that no launch pays for it and nothing can be changed too early.
+  // All nodes are enabled.
   virtual executable_id instantiate(graph_id graph, stream_id upload_on, place from) = 0;
+  // The same, with nodes that kernels may switch while the graph runs; `driven` are single kernels.
+  // It can only be launched and asked for their handles, and the graph serves for nothing else
+  // afterwards: CUDA instantiates such a graph once.
+  virtual executable_id instantiate_device_driven(graph_id graph, std::span<const node_id> driven,
+                                                  stream_id upload_on, place from) = 0;
+  virtual device_node device_handle(executable_id executable, node_id node, place from) = 0;
+
+  // In the order of the stream, and behind the executable's earlier launches.
   virtual void launch(executable_id executable, stream_id stream, place from) = 0;
-  // The caller has seen its last launch finish.
+
+  // Changes count for launches that are enqueued afterwards, and never wait for earlier ones. Calls
+  // on one executable from several threads are taken one by one.
+  virtual void enable(executable_id executable, node_id node, bool on, place from) = 0;
+  // `what` is of the kind that the node was recorded as; whether it is enabled does not change.
+  virtual void set_parameters(executable_id executable, node_id node, const work& what) = 0;
+  // Takes all parameters from another graph; what set_parameters and enable did is done again.
+  // False when its topology is another: nothing was changed, and no error is left behind.
+  virtual bool update(executable_id executable, graph_id graph, place from) = 0;
+  // The executable holds `owner` until its last launch is done.
+  virtual void keep(executable_id executable, std::shared_ptr<const void> owner) = 0;
+
+  // Launches may be in flight: it goes when the last one is done.
   virtual void destroy(executable_id executable) noexcept = 0;
+
+  // Waits for what is in flight of objects that were destroyed, and closes them.
+  virtual void settle() noexcept = 0;
+
+  // What the driver holds for each node of an executable, in bytes: an estimate, calibrated at the
+  // first call.
+  virtual std::size_t bytes_per_node(place from) = 0;
 };
 
 }  // namespace reprise

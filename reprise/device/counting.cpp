@@ -12,6 +12,7 @@ std::string_view name_of(seam_call call) {
     case seam_call::copy: return "copy";
     case seam_call::fill: return "fill";
     case seam_call::host_call: return "host_call";
+    case seam_call::empty: return "empty";
     case seam_call::external: return "external";
     case seam_call::event_record: return "event_record";
     case seam_call::event_wait: return "event_wait";
@@ -22,8 +23,12 @@ std::string_view name_of(seam_call call) {
     case seam_call::synchronize: return "synchronize";
     case seam_call::query: return "query";
     case seam_call::capture: return "capture";
+    case seam_call::clone: return "clone";
     case seam_call::instantiate: return "instantiate";
     case seam_call::launch: return "launch";
+    case seam_call::enable: return "enable";
+    case seam_call::set_parameters: return "set_parameters";
+    case seam_call::update: return "update";
   }
   return "?";
 }
@@ -63,9 +68,14 @@ class counting_device final : public forwarding_device {
     counts_->add(seam_call::query);
     return inner().finished(event, from);
   }
-  void submit(stream_id stream, const work& what) override {
+  bool record_outside(stream_id stream, event_id event, place from) override {
+    const bool recorded = inner().record_outside(stream, event, from);
+    if (recorded) counts_->add(seam_call::event_record);
+    return recorded;
+  }
+  node_id submit(stream_id stream, const work& what) override {
     counts_->add(static_cast<seam_call>(what.kind));
-    inner().submit(stream, what);
+    return inner().submit(stream, what);
   }
   void begin_capture(stream_id stream, place from) override {
     counts_->add(seam_call::capture);
@@ -75,9 +85,30 @@ class counting_device final : public forwarding_device {
     counts_->add(seam_call::instantiate);
     return inner().instantiate(graph, upload_on, from);
   }
+  graph_id clone_without(graph_id graph, std::span<const node_id> gone, place from) override {
+    counts_->add(seam_call::clone);
+    return inner().clone_without(graph, gone, from);
+  }
+  executable_id instantiate_device_driven(graph_id graph, std::span<const node_id> driven,
+                                          stream_id upload_on, place from) override {
+    counts_->add(seam_call::instantiate);
+    return inner().instantiate_device_driven(graph, driven, upload_on, from);
+  }
   void launch(executable_id executable, stream_id stream, place from) override {
     counts_->add(seam_call::launch);
     inner().launch(executable, stream, from);
+  }
+  void enable(executable_id executable, node_id node, bool on, place from) override {
+    counts_->add(seam_call::enable);
+    inner().enable(executable, node, on, from);
+  }
+  void set_parameters(executable_id executable, node_id node, const work& what) override {
+    counts_->add(seam_call::set_parameters);
+    inner().set_parameters(executable, node, what);
+  }
+  bool update(executable_id executable, graph_id graph, place from) override {
+    counts_->add(seam_call::update);
+    return inner().update(executable, graph, from);
   }
 
  private:

@@ -18,6 +18,7 @@ enum class seam_call : std::uint8_t {
   copy,
   fill,
   host_call,
+  empty,
   external,
   event_record,
   event_wait,
@@ -28,10 +29,14 @@ enum class seam_call : std::uint8_t {
   synchronize,
   query,
   capture,
+  clone,
   instantiate,
   launch,
+  enable,
+  set_parameters,
+  update,
 };
-inline constexpr std::size_t seam_calls = 16;
+inline constexpr std::size_t seam_calls = 21;
 
 std::string_view name_of(seam_call call);
 

@@ -4,14 +4,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <type_traits>
 
 namespace reprise {
 
 // Runs `body(context, first, last)` over pieces of [0, count), some of them on other threads, and
-// returns when all are done. Pieces are handed out in any order: a body's result may not depend on
-// where the cuts are.
+// returns when all are done; then throws what a piece threw first. Pieces are handed out in any
+// order: a body's result may not depend on where the cuts are.
 struct worker_ref {
   using piece = void (*)(void* context, std::int64_t first, std::int64_t last);
   void (*run)(void* workers, std::int64_t count, piece body, void* context) = nullptr;
@@ -40,7 +41,7 @@ class cpu_call {
         [](void* context, std::int64_t first, std::int64_t last) {
           (*static_cast<std::remove_reference_t<Body>*>(context))(first, last);
         },
-        &body);
+        const_cast<void*>(static_cast<const void*>(std::addressof(body))));
   }
 
  private:

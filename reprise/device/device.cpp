@@ -8,30 +8,58 @@
 
 #include "reprise/base/error.hpp"
 #include "reprise/device/enqueue.hpp"
+#include "reprise/device/ledger.hpp"
 #include "reprise/device/slab_store.hpp"
 
 namespace reprise {
 
 device_state::device_state(std::unique_ptr<device_api> implementation,
                            std::shared_ptr<const kernel_table> kernels)
-    : api{std::move(implementation)},
-      table{std::move(kernels)},
-      slabs{std::make_unique<slab_store>(*this)} {}
+    : table{std::move(kernels)},
+      slabs{std::make_unique<slab_store>(*this)},
+      ledger{std::make_unique<memory_ledger>()},
+      api{std::move(implementation)} {}
 
 device_state::~device_state() {
+  api->settle();  // what it closes may hold pools and pinned memory
   const std::size_t leased = slabs->leased_bytes();
-  if (leased != 0 || !live_streams.empty() || pinned_bytes != 0) {
+  const std::size_t pinned = ledger->pinned_bytes();
+  const std::size_t executables = ledger->executables();
+  if (leased != 0 || !live_streams.empty() || pinned != 0 || executables != 0) {
     report_error(fmt::format(
-        "{} was closed while {} bytes of pools, {} pinned bytes and {} streams were still held; "
-        "destroy them before the device",
-        api->traits().name, leased, pinned_bytes.load(), live_streams.size()));
+        "{} was closed while {} bytes of pools, {} pinned bytes, {} executables and {} streams "
+        "were still held; destroy them before the device",
+        api->traits().name, leased, pinned, executables, live_streams.size()));
   }
-  slabs.reset();  // it asks the rest of this about streams
+  ledger->close();  // what a graph that is still held owns stays for the process
+  slabs.reset();    // it asks the rest of this about streams
 }
 
 bool device_state::is_live(stream_id stream) const {
   const std::lock_guard lock{streams_guard};
-  return live_streams.contains(stream);
+  return live_streams.contains(stream) || borrowed_streams.contains(stream);
+}
+
+void device_state::adopt(stream_id borrowed) {
+  const std::lock_guard lock{streams_guard};
+  borrowed_streams.insert(borrowed);
+}
+
+void device_state::release(stream_id borrowed) {
+  const std::lock_guard lock{streams_guard};
+  borrowed_streams.erase(borrowed);
+}
+
+// Under the guard, so that no other thread destroys the stream meanwhile.
+bool device_state::is_captured(stream_id stream) noexcept {
+  try {
+    const std::lock_guard lock{streams_guard};
+    const bool live = live_streams.contains(stream) || borrowed_streams.contains(stream);
+    return live && api->capturing(stream);
+  } catch (const std::exception& failure) {
+    report_error(failure.what());
+    return false;
+  }
 }
 
 namespace {
@@ -45,12 +73,13 @@ passing record_on(stream_id stream, device_state& state, std::optional<event>& p
                   std::source_location place) {
   const std::lock_guard lock{state.streams_guard};
   if (state.dying_streams.contains(stream)) return passing::not_now;
-  if (!state.live_streams.contains(stream)) return passing::done;
-  if (state.api->capturing(stream)) return passing::not_now;
-  const device_ref device{state};
-  passed.emplace(device, place);
-  passed->record(stream_ref{device, stream}, place);
-  return passing::recorded;
+  if (!state.live_streams.contains(stream) && !state.borrowed_streams.contains(stream)) {
+    return passing::done;
+  }
+  passed.emplace(device_ref{state}, place);
+  if (passed->record_outside(stream, place)) return passing::recorded;
+  passed.reset();
+  return passing::not_now;
 }
 
 }  // namespace
@@ -78,8 +107,17 @@ memory_figures device_ref::memory(std::source_location from) const {
   return api().memory(from);
 }
 
+std::size_t device_ref::pinned_bytes() const {
+  return state_->ledger->pinned_bytes();
+}
+
 void device_ref::trim() const {
+  if (state_->open_captures == 0) state_->api->settle();  // what is gone may hold pools
   state_->slabs->trim();
+}
+
+launch_gate* device_ref::set_gate(launch_gate* gate) const {
+  return state_->gate.exchange(gate);
 }
 
 device::device(std::unique_ptr<device_api> implementation,
@@ -140,11 +178,15 @@ event::~event() {
 }
 
 void event::record(stream_ref on, std::source_location from) {
-  submit(on, work_kind::event_record, from);
+  enqueue(on, work_kind::event_record, from);
+}
+
+bool event::record_outside(stream_id on, std::source_location from) {
+  return device_.api().record_outside(on, id_, from);
 }
 
 void event::wait(stream_ref on, std::source_location from) const {
-  submit(on, work_kind::event_wait, from);
+  enqueue(on, work_kind::event_wait, from);
 }
 
 bool event::finished(std::source_location from) const {
@@ -155,7 +197,7 @@ void event::synchronize(std::source_location from) const {
   device_.api().synchronize(id_, from);
 }
 
-void event::submit(stream_ref on, work_kind kind, std::source_location from) const {
+void event::enqueue(stream_ref on, work_kind kind, std::source_location from) const {
   if (!(on.device() == device_)) {
     throw usage_error{
         fmt::format("{}: the event is of {}, the stream of {}; use an event of the "
@@ -167,7 +209,7 @@ void event::submit(stream_ref on, work_kind kind, std::source_location from) con
   what.label = name_of(kind);
   what.place = from;
   what.event = id_;
-  enqueue(on, what);
+  reprise::enqueue(on, what);
 }
 
 }  // namespace reprise

@@ -21,7 +21,9 @@
 namespace reprise {
 
 class kernel_table;  // kernel/registry.hpp; the device carries the pointer, so a launch is one load
-class slab_store;    // slab_store.hpp
+class launch_gate;   // gate.hpp
+class memory_ledger;  // ledger.hpp
+class slab_store;     // slab_store.hpp
 class stream_ref;
 
 // Shared by all that was made from one device. Internal to this room and to kernel/.
@@ -31,21 +33,30 @@ struct device_state {
   ~device_state();
 
   bool is_live(stream_id stream) const;
+  // A stream that somebody else owns is live until the device closes.
+  void adopt(stream_id borrowed);
+  void release(stream_id borrowed);
+  // A live stream that is being captured. False where the device cannot say.
+  bool is_captured(stream_id stream) noexcept;
   // Orders what is enqueued on `after` from now on after the work of another stream. False where
   // that cannot be: the other is being captured or destroyed. A destroyed one has waited already.
   bool order_after(stream_id before, stream_ref after, std::source_location place);
   // The host waits for all work of the streams; false where one cannot be waited for now.
   bool wait_for(const std::set<stream_id>& streams);
 
-  std::unique_ptr<device_api> api;
   std::shared_ptr<const kernel_table> table;
   std::unique_ptr<slab_store> slabs;
+  std::unique_ptr<memory_ledger> ledger;
+  std::atomic<launch_gate*> gate{nullptr};
   std::atomic<int> open_captures{0};
 
   mutable std::mutex streams_guard;
   std::unordered_set<stream_id> live_streams;        // under streams_guard
+  std::unordered_set<stream_id> borrowed_streams;    // likewise
   std::unordered_multiset<stream_id> dying_streams;  // likewise: their work may still run
-  std::atomic<std::size_t> pinned_bytes{0};
+
+  std::unique_ptr<device_api>
+      api;  // the last, so it goes first: what it closes asks all the others
 };
 
 class device_ref {
@@ -56,10 +67,14 @@ class device_ref {
   std::string_view name() const { return traits().name; }
   device_kind bodies() const { return traits().bodies; }
   memory_figures memory(std::source_location from = std::source_location::current()) const;
-  std::size_t pinned_bytes() const { return state_->pinned_bytes; }
+  std::size_t pinned_bytes() const;
 
   // Returns slabs that no pool leases to the device. May synchronise; never call it on a hot path.
   void trim() const;
+
+  // Asked before each launch of an executable; null takes it off. It outlives its time here.
+  // Returns the one that was there before.
+  launch_gate* set_gate(launch_gate* gate) const;
 
   device_api& api() const { return *state_->api; }
   const kernel_table* kernels() const { return state_->table.get(); }
@@ -126,12 +141,14 @@ class event {
   ~event();
 
   void record(stream_ref on, std::source_location from = std::source_location::current());
+  // Unless the stream is being captured; false then. For other threads than the stream's.
+  bool record_outside(stream_id on, std::source_location from = std::source_location::current());
   void wait(stream_ref on, std::source_location from = std::source_location::current()) const;
   bool finished(std::source_location from = std::source_location::current()) const;
   void synchronize(std::source_location from = std::source_location::current()) const;
 
  private:
-  void submit(stream_ref on, work_kind kind, std::source_location from) const;
+  void enqueue(stream_ref on, work_kind kind, std::source_location from) const;
 
   device_ref device_;
   event_id id_;

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <memory>
 #include <utility>
 
 #include "reprise/base/error.hpp"
+#include "reprise/device/ledger.hpp"
 
 namespace reprise {
 
@@ -21,6 +23,7 @@ std::string_view name_of(work_kind kind) {
     case work_kind::copy: return "copy";
     case work_kind::fill: return "fill";
     case work_kind::host_call: return "host call";
+    case work_kind::empty: return "empty";
     case work_kind::external: return "external";
     case work_kind::event_record: return "event record";
     case work_kind::event_wait: return "event wait";
@@ -35,9 +38,15 @@ submission_watch::~submission_watch() {
   innermost_watch = outer_;
 }
 
-void enqueue(stream_ref stream, const work& what) {
+node_id enqueue(stream_ref stream, const work& what) {
   for (submission_watch* w = innermost_watch; w != nullptr; w = w->outer_) w->see_(what);
-  stream.device().api().submit(stream.id(), what);
+  const node_id made = stream.device().api().submit(stream.id(), what);
+  if (made != node_id::none) {
+    each_pinned(stream.device(), what, [&](std::shared_ptr<const void> owner) {
+      stream.device().api().keep(stream.id(), std::move(owner));
+    });
+  }
+  return made;
 }
 
 void require_room(std::size_t from_bytes, std::size_t to_bytes, std::source_location place) {
@@ -48,8 +57,8 @@ void require_room(std::size_t from_bytes, std::size_t to_bytes, std::source_loca
                   place.file_name(), place.line(), from_bytes, to_bytes)};
 }
 
-void copy_bytes(site at, const std::byte* from, std::byte* to, std::size_t bytes) {
-  if (bytes == 0) return;
+node_id copy_bytes(site at, const std::byte* from, std::byte* to, std::size_t bytes) {
+  if (bytes == 0) return node_id::none;
   const std::array<access, 2> touches{access{from, bytes, false}, access{to, bytes, true}};
   work what;
   what.kind = work_kind::copy;
@@ -57,12 +66,12 @@ void copy_bytes(site at, const std::byte* from, std::byte* to, std::size_t bytes
   what.accesses = touches;
   what.place = at.place;
   what.copy = {to, from, bytes};
-  enqueue(at.stream, what);
+  return enqueue(at.stream, what);
 }
 
-void fill_bytes(site at, std::byte* to, std::size_t bytes, std::uint32_t pattern,
-                std::uint8_t pattern_bytes) {
-  if (bytes == 0) return;
+node_id fill_bytes(site at, std::byte* to, std::size_t bytes, std::uint32_t pattern,
+                   std::uint8_t pattern_bytes) {
+  if (bytes == 0) return node_id::none;
   const access touches{to, bytes, true};
   work what;
   what.kind = work_kind::fill;
@@ -70,29 +79,37 @@ void fill_bytes(site at, std::byte* to, std::size_t bytes, std::uint32_t pattern
   what.accesses = {&touches, 1};
   what.place = at.place;
   what.fill = {to, bytes, pattern, pattern_bytes};
-  enqueue(at.stream, what);
+  return enqueue(at.stream, what);
 }
 
-void external(site at, std::string_view label, std::initializer_list<access> touches,
-              const std::function<void(void* native_stream)>& run) {
+node_id empty(site at, std::string_view label) {
+  work what;
+  what.kind = work_kind::empty;
+  what.label = label;
+  what.place = at.place;
+  return enqueue(at.stream, what);
+}
+
+node_id external(site at, std::string_view label, std::initializer_list<access> touches,
+                 const std::function<void(void* native_stream)>& run) {
   work what;
   what.kind = work_kind::external;
   what.label = label;
   what.accesses = {touches.begin(), touches.size()};
   what.place = at.place;
   what.on_stream = &run;
-  enqueue(at.stream, what);
+  return enqueue(at.stream, what);
 }
 
-void host_call(site at, std::string_view label, std::initializer_list<access> touches,
-               const std::function<void()>& run) {
+node_id host_call(site at, std::string_view label, std::initializer_list<access> touches,
+                  const std::function<void()>& run) {
   work what;
   what.kind = work_kind::host_call;
   what.label = label;
   what.accesses = {touches.begin(), touches.size()};
   what.place = at.place;
   what.on_host = &run;
-  enqueue(at.stream, what);
+  return enqueue(at.stream, what);
 }
 
 }  // namespace reprise

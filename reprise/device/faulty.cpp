@@ -40,9 +40,13 @@ class faulty_device final : public forwarding_device {
     strike<device_error>("query", from);
     return inner().finished(event, from);
   }
-  void submit(stream_id stream, const work& what) override {
+  bool record_outside(stream_id stream, event_id event, place from) override {
+    strike<device_error>(name_of(work_kind::event_record), from);
+    return inner().record_outside(stream, event, from);
+  }
+  node_id submit(stream_id stream, const work& what) override {
     strike<device_error>(name_of(what.kind), what.place);
-    inner().submit(stream, what);
+    return inner().submit(stream, what);
   }
   void begin_capture(stream_id stream, place from) override {
     strike<capture_error>("begin_capture", from);
@@ -56,9 +60,30 @@ class faulty_device final : public forwarding_device {
     strike<device_error>("instantiate", from);
     return inner().instantiate(graph, upload_on, from);
   }
+  graph_id clone_without(graph_id graph, std::span<const node_id> gone, place from) override {
+    strike<device_error>("clone_without", from);
+    return inner().clone_without(graph, gone, from);
+  }
+  executable_id instantiate_device_driven(graph_id graph, std::span<const node_id> driven,
+                                          stream_id upload_on, place from) override {
+    strike<device_error>("instantiate_device_driven", from);
+    return inner().instantiate_device_driven(graph, driven, upload_on, from);
+  }
   void launch(executable_id executable, stream_id stream, place from) override {
     strike<device_error>("launch", from);
     inner().launch(executable, stream, from);
+  }
+  void enable(executable_id executable, node_id node, bool on, place from) override {
+    strike<device_error>("enable", from);
+    inner().enable(executable, node, on, from);
+  }
+  void set_parameters(executable_id executable, node_id node, const work& what) override {
+    strike<device_error>("set_parameters", what.place);
+    inner().set_parameters(executable, node, what);
+  }
+  bool update(executable_id executable, graph_id graph, place from) override {
+    strike<device_error>("update", from);
+    return inner().update(executable, graph, from);
   }
 
  private:

@@ -1,8 +1,14 @@
 #include "reprise/device/graph.hpp"
 
+#include <fmt/format.h>
+
+#include <array>
+#include <atomic>
 #include <utility>
 
 #include "reprise/base/error.hpp"
+#include "reprise/device/gate.hpp"
+#include "reprise/device/ledger.hpp"
 #include "reprise/device/slab_store.hpp"
 
 namespace reprise {
@@ -35,32 +41,163 @@ class open_capture {
   bool ended_ = false;
 };
 
+void require_device(device_ref device, stream_ref stream, std::string_view call) {
+  if (stream.device() == device) return;
+  throw usage_error{
+      fmt::format("{}: the graph is of {}, the stream of {}; use a stream of the device it was "
+                  "captured on",
+                  call, device.name(), stream.device().name())};
+}
+
 }  // namespace
 
-executable::executable(executable&& other) noexcept
-    : device_{other.device_}, id_{std::exchange(other.id_, executable_id::none)} {}
+node_id next_node() {
+  static std::atomic<std::uint64_t> last{0};
+  return node_id{last.fetch_add(1, std::memory_order_relaxed) + 1};
+}
 
-executable& executable::operator=(executable&& other) noexcept {
+std::uint64_t next_capture() {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+void require_toggle(std::string_view call, std::string_view label, node_kind kind) {
+  if (can_be_toggled(kind)) return;
+  throw usage_error{
+      fmt::format("{}: '{}' is a node of kind {}, and only kernels, copies and fills can be "
+                  "switched off or taken out; leave it where it is",
+                  call, label, name_of(kind))};
+}
+
+void refuse_node(std::string_view call, node_id node) {
+  throw usage_error{
+      fmt::format("{}: node {} is not of this graph; use the ids that its capture gave out", call,
+                  static_cast<std::uint64_t>(node))};
+}
+
+void refuse_driven(std::string_view call) {
+  throw usage_error{
+      fmt::format("{}: the executable is device driven, so its nodes are switched by kernels and "
+                  "it is never changed by the host; instantiate a graph without driven nodes",
+                  call)};
+}
+
+void refuse_spent(std::string_view call) {
+  throw usage_error{
+      fmt::format("{}: the graph was instantiated with device-driven nodes, which CUDA does once; "
+                  "capture it again",
+                  call)};
+}
+
+std::string_view name_of(node_kind kind) {
+  switch (kind) {
+    case node_kind::kernel: return "kernel";
+    case node_kind::copy: return "copy";
+    case node_kind::fill: return "fill";
+    case node_kind::host_call: return "host call";
+    case node_kind::empty: return "empty";
+    case node_kind::other: return "other";
+  }
+  return "?";
+}
+
+void executable_ref::launch(site at) const {
+  require_device(device_, at.stream, "launch");
+  executable_id which = id_;
+  if (launch_gate* const gate = device_.state().gate.load(std::memory_order_acquire);
+      gate != nullptr && gate->before(which, at.stream) == verdict::refuse) {
+    throw usage_error{
+        "launch: the launch gate of the device refused it; ask who installed the gate, or take it "
+        "off with set_gate(nullptr)"};
+  }
+  device_.api().launch(which, at.stream.id(), at.place);
+}
+
+owned_executable::owned_executable(device_ref device, executable_id id, std::size_t nodes)
+    : device_{device}, id_{id}, nodes_{nodes} {
+  device_.state().ledger->add_executable(nodes_);
+}
+
+owned_executable::owned_executable(owned_executable&& other) noexcept
+    : device_{other.device_},
+      id_{std::exchange(other.id_, executable_id::none)},
+      nodes_{other.nodes_} {}
+
+owned_executable& owned_executable::operator=(owned_executable&& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(id_, other.id_);
+  std::swap(nodes_, other.nodes_);
   return *this;
 }
 
-executable::~executable() {
-  if (id_ != executable_id::none) device_.api().destroy(id_);
+owned_executable::~owned_executable() {
+  if (id_ == executable_id::none) return;
+  device_.state().ledger->remove_executable(nodes_);
+  device_.api().destroy(id_);
 }
 
-void executable::launch(site at) const {
-  if (!(at.stream.device() == device_)) {
-    throw usage_error{
-        "launch: the executable and the stream are of two devices; launch it on a "
-        "stream of the device it was captured on"};
+device_node fixed_executable::handle(node_id node, std::source_location from) const {
+  return device_.api().device_handle(id_, node, from);
+}
+
+void executable_ref::enable(node_id node, bool on, std::source_location from) const {
+  device_.api().enable(id_, node, on, from);
+}
+
+void executable::change(node_id node, const work& what) {
+  // First: whatever happens then, no replay reads pinned memory that is gone.
+  each_pinned(device_, what, [&](std::shared_ptr<const void> owner) {
+    device_.api().keep(id_, std::move(owner));
+  });
+  device_.api().set_parameters(id_, node, what);
+}
+
+void executable::change_copy_bytes(node_id node, const std::byte* from, std::size_t from_bytes,
+                                   std::byte* to, std::size_t to_bytes,
+                                   std::source_location place) {
+  require_room(from_bytes, to_bytes, place);
+  if (from_bytes == 0) {
+    throw usage_error{"change_copy: no bytes are no copy; switch the node off instead"};
   }
-  device_.api().launch(id_, at.stream.id(), at.place);
+  const std::array<access, 2> touches{access{from, from_bytes, false},
+                                      access{to, from_bytes, true}};
+  work what;
+  what.kind = work_kind::copy;
+  what.label = "copy";
+  what.accesses = touches;
+  what.place = place;
+  what.copy = {to, from, from_bytes};
+  change(node, what);
+}
+
+void executable::change_fill_bytes(node_id node, const fill_call& fill,
+                                   std::source_location place) {
+  if (fill.bytes == 0) {
+    throw usage_error{"change_fill: no bytes are no fill; switch the node off instead"};
+  }
+  const access touches{fill.to, fill.bytes, true};
+  work what;
+  what.kind = work_kind::fill;
+  what.label = "fill";
+  what.accesses = {&touches, 1};
+  what.place = place;
+  what.fill = fill;
+  change(node, what);
+}
+
+bool executable::update(const graph& from, std::source_location place) {
+  if (!(from.device() == device_)) {
+    throw usage_error{"update: the graph is of another device; capture it on this one"};
+  }
+  return device_.api().update(id_, from.id(), place);
+}
+
+std::vector<node_row> graph_ref::nodes(std::source_location from) const {
+  return device_.api().nodes(id_, from);
 }
 
 graph::graph(graph&& other) noexcept
-    : device_{other.device_}, id_{std::exchange(other.id_, graph_id::none)} {}
+    : graph_ref{other.device_, std::exchange(other.id_, graph_id::none)} {}
 
 graph& graph::operator=(graph&& other) noexcept {
   std::swap(device_, other.device_);
@@ -72,17 +209,26 @@ graph::~graph() {
   if (id_ != graph_id::none) device_.api().destroy(id_);
 }
 
-std::size_t graph::nodes() const {
-  return device_.api().node_count(id_);
+executable graph::instantiate(site upload_on) const {
+  require_device(device_, upload_on.stream, "instantiate");
+  const std::size_t nodes = size();
+  return {device_, device_.api().instantiate(id_, upload_on.stream.id(), upload_on.place), nodes};
 }
 
-executable graph::instantiate(site upload_on) const {
-  if (!(upload_on.stream.device() == device_)) {
-    throw usage_error{
-        "instantiate: the graph and the stream are of two devices; upload it on a "
-        "stream of the device it was captured on"};
-  }
-  return {device_, device_.api().instantiate(id_, upload_on.stream.id(), upload_on.place)};
+fixed_executable graph::instantiate_device_driven(site upload_on,
+                                                  std::span<const node_id> driven) && {
+  require_device(device_, upload_on.stream, "instantiate_device_driven");
+  const std::size_t nodes = size();
+  fixed_executable made{
+      device_,
+      device_.api().instantiate_device_driven(id_, driven, upload_on.stream.id(), upload_on.place),
+      nodes};
+  device_.api().destroy(std::exchange(id_, graph_id::none));
+  return made;
+}
+
+graph graph::without(std::span<const node_id> gone, std::source_location from) const {
+  return {device_, device_.api().clone_without(id_, gone, from)};
 }
 
 graph capture(site at, const std::function<void(stream_ref)>& body) {

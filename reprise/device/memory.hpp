@@ -2,7 +2,9 @@
 //
 // A pool is an arena over slabs of its device: addresses are stable and the same order of calls
 // gives the same layout. Freeing is in stream order: a block is reused at once by the stream that
-// freed it, and by another only behind an event. Thread safe per pool.
+// freed it, and by another only behind an event. A block that was taken inside a capture is written
+// by each replay: inside that capture it is reused where its free precedes the use in the graph,
+// and by everybody else once the graph and its executables are gone. Thread safe per pool.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +20,7 @@
 
 namespace reprise {
 
+class pinned_memory;  // ledger.hpp
 class pool_state;
 
 class pool {
@@ -96,8 +99,8 @@ class buffer {
   block memory_;
 };
 
-// Page-locked host memory, which copies read and write without staging. Whoever destroys it has
-// seen the last copy finish.
+// Page-locked host memory, which copies read and write without staging. Graphs whose works touch it
+// keep it; otherwise whoever destroys it has seen the last copy finish.
 class pinned_block {
  public:
   pinned_block() = default;
@@ -109,19 +112,18 @@ class pinned_block {
     swap(taken);
     return *this;
   }
-  ~pinned_block();
 
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
 
  private:
   void swap(pinned_block& other) noexcept {
-    std::swap(owner_, other.owner_);
+    std::swap(memory_, other.memory_);
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
   }
 
-  device_state* owner_ = nullptr;
+  std::shared_ptr<pinned_memory> memory_;
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
 };

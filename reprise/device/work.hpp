@@ -21,11 +21,12 @@ enum class work_kind : std::uint8_t {
   copy,
   fill,
   host_call,
+  empty,  // does nothing: a place in the order, and a node of a graph
   external,
   event_record,
   event_wait,
 };
-inline constexpr std::size_t work_kinds = 7;
+inline constexpr std::size_t work_kinds = 8;
 
 std::string_view name_of(work_kind kind);
 

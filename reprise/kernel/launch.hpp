@@ -6,6 +6,7 @@
 
 #include "reprise/base/error.hpp"
 #include "reprise/device/enqueue.hpp"
+#include "reprise/device/graph.hpp"
 #include "reprise/kernel/registry.hpp"
 
 namespace reprise {
@@ -18,17 +19,19 @@ std::span<std::byte> take_workspace(const site& at, std::size_t bytes,
 // For a device that was opened without kernels.
 [[noreturn]] void refuse_without_kernels(device_ref device, std::string_view kernel_name);
 
-// In stream order; returns before the work has run. Which body runs was decided when the device was
-// opened. Throws usage_error when the device has no body for it.
-template <class... A>
-void launch(site at, const kernel<void(A...)>& k, std::type_identity_t<A>... arguments) {
+namespace detail {
+
+// A launch as a work, given to `use`: the borrowed parts live as long as that call.
+template <class Use, class... A>
+auto with_kernel_work(const site& at, const kernel<void(A...)>& k, Use&& use,
+                      const A&... arguments) {
   static_assert((std::is_trivially_copyable_v<A> && ...), "arguments are views and scalars");
-  static_assert(alignof(detail::packed_call<A...>) == 16, "a capture keeps 16-byte alignment");
+  static_assert(alignof(packed_call<A...>) == 16, "a capture keeps 16-byte alignment");
   const kernel_table* const table = at.stream.device().kernels();
   if (table == nullptr) [[unlikely]]
     refuse_without_kernels(at.stream.device(), k.name());
   const cell_row& cell = table->resolve(k.id(), k.name());
-  const detail::packed_call<A...> packed{cell.body, detail::make_pack(arguments...)};
+  const packed_call<A...> packed{cell.body, make_pack(arguments...)};
 
   constexpr std::size_t declared = (std::size_t{0} + ... + (is_access<A> ? 1 : 0));
   std::array<access, declared + 1> touches;  // the workspace last
@@ -53,7 +56,26 @@ void launch(site at, const kernel<void(A...)>& k, std::type_identity_t<A>... arg
     }
   }
   what.accesses = {touches.data(), count};
-  enqueue(at.stream, what);
+  return use(what);
+}
+
+}  // namespace detail
+
+// In stream order; returns before the work has run. Which body runs was decided when the device was
+// opened. Throws usage_error when the device has no body for it. In a capture, the id of its node.
+template <class... A>
+node_id launch(site at, const kernel<void(A...)>& k, std::type_identity_t<A>... arguments) {
+  return detail::with_kernel_work(
+      at, k, [&](const work& what) { return enqueue(at.stream, what); }, arguments...);
+}
+
+// Other arguments for a node that was recorded as a launch of this kernel: the workspace, where it
+// needs one, comes from `at` again, and must live as long as the executable.
+template <class... A>
+void change(site at, executable& in, node_id node, const kernel<void(A...)>& k,
+            std::type_identity_t<A>... arguments) {
+  detail::with_kernel_work(
+      at, k, [&](const work& what) { in.change(node, what); }, arguments...);
 }
 
 }  // namespace reprise

@@ -111,6 +111,14 @@ class kernel_table {
     }
   }
 
+  // Whether `resolve` would find a body.
+  bool has(kernel_id id) const {
+    for (std::size_t at = start(id); slots_[at] != nullptr; at = (at + 1) & mask_) {
+      if (slots_[at]->id == id) return true;
+    }
+    return false;
+  }
+
   std::span<const cell_row> resolved() const { return resolved_; }
 
  private:

@@ -5,10 +5,12 @@
 #include "reprise/ops/embedding.hpp"
 #include "reprise/ops/matmul.hpp"
 #include "reprise/ops/random.hpp"
+#include "reprise/ops/random_uniform.hpp"
 #include "reprise/ops/rms_norm.hpp"
 #include "reprise/ops/rope.hpp"
 #include "reprise/ops/sample.hpp"
 #include "reprise/ops/swiglu.hpp"
+#include "reprise/ops/switch_nodes.hpp"
 
 namespace reprise {
 
@@ -22,6 +24,8 @@ void add_builtin_kernels(kernel_registry& registry) {
   add_argmax(registry);
   add_sample(registry);
   add_random(registry);
+  add_random_uniform(registry);
+  add_switch_nodes(registry);
 }
 
 }  // namespace reprise

@@ -8,7 +8,9 @@
 
 #include "reprise/base/error.hpp"
 #include "reprise/cuda/device.hpp"
+#include "reprise/device/tracing.hpp"
 #include "reprise/ops/builtin.hpp"
+#include "reprise/replay/stage_inputs.hpp"
 #include "reprise/sim/device.hpp"
 #include "reprise/sim/processor.hpp"
 
@@ -89,6 +91,7 @@ std::string cuda_driver() {
 kernel_registry builtin_kernels() {
   kernel_registry kernels;
   add_builtin_kernels(kernels);
+  add_stage_inputs(kernels);
   return kernels;
 }
 
@@ -97,6 +100,7 @@ device open_device(std::string_view spec, const open_options& options,
   const std::string name = spec == "auto" ? automatic_device() : std::string{spec};
   std::unique_ptr<device_api> implementation = open_implementation(name, options.threads);
   if (options.counts) implementation = counting(std::move(implementation), options.counts);
+  if (options.trace) implementation = tracing(std::move(implementation), options.trace);
   auto table = resolve_kernels(kernels, implementation->traits());
   return device{std::move(implementation), std::move(table)};
 }

@@ -67,8 +67,7 @@ step_result replay_cache::run_eagerly(site at, const step& what, bindings given,
 }
 
 step_result replay_cache::replay(site at, const step& what, bindings given, recording& made) {
-  // The terms were just seen to hold, on this thread.
-  const auto replay_now = [&] { return *made.replay(at, given); };
+  const auto replay_now = [&] { return made.replay_as_checked(at, given); };
   step_result result = verifier_ ? verifier_->check(at, what, given, replay_now) : replay_now();
   ++counts_.replayed;
   return result;

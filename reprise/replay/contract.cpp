@@ -6,11 +6,12 @@
 
 namespace reprise {
 
-contract::contract(const signature& declared, bindings given) : shapes_(declared.inputs().size()) {
+contract::contract(const signature& declared, bindings given)
+    : shapes_(declared.inputs().size()), facts_{declared.facts().begin(), declared.facts().end()} {
   for (const binding& b : given) shapes_[static_cast<std::size_t>(b.slot)] = b.to.shape;
-  terms_.reserve(declared.facts().size());
-  for (const declared_fact& fact : declared.facts()) {
-    terms_.push_back({fact, fact.read(fact.object)});
+  terms_.reserve(facts_.size());
+  for (const declared_fact& fact : facts_) {
+    terms_.push_back({fact.read, fact.object, fact.read(fact.object)});
   }
 }
 
@@ -21,17 +22,16 @@ bool contract::fits(bindings given) const noexcept {
 }
 
 bool contract::holds() const noexcept {
-  return std::ranges::all_of(
-      terms_, [](const term& t) { return t.fact.read(t.fact.object) == t.expected; });
+  return std::ranges::all_of(terms_, &term::holds);
 }
 
 std::vector<breach> contract::explain() const {
   std::vector<breach> breaches;
-  for (const term& t : terms_) {
-    const std::uint64_t actual = t.fact.read(t.fact.object);
-    if (actual == t.expected) continue;
-    breaches.push_back({t.fact.name, fmt::format("{:#x}", t.expected), fmt::format("{:#x}", actual),
-                        t.fact.remedy});
+  for (std::size_t i = 0; i < terms_.size(); ++i) {
+    const std::uint64_t actual = terms_[i].read(terms_[i].object);
+    if (actual == terms_[i].expected) continue;
+    breaches.push_back({facts_[i].name, fmt::format("{:#x}", terms_[i].expected),
+                        fmt::format("{:#x}", actual), facts_[i].remedy});
   }
   return breaches;
 }

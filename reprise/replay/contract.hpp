@@ -28,13 +28,18 @@ class contract {
   std::size_t facts() const { return terms_.size(); }
 
  private:
+  // What is read before each replay, without the names: 32 facts are twelve lines of cache.
   struct term {
-    declared_fact fact;
+    std::uint64_t (*read)(const void* object);
+    const void* object;
     std::uint64_t expected;
+
+    bool holds() const noexcept { return read(object) == expected; }
   };
 
   std::vector<dims> shapes_;  // by input slot
   std::vector<term> terms_;
+  std::vector<declared_fact> facts_;  // of the terms, in their order
 };
 
 }  // namespace reprise

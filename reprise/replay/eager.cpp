@@ -27,8 +27,10 @@ step_result eager_runner::run(site at, const step& what, bindings given, observe
 
   if (!arena_) arena_ = std::make_unique<run_memory>(memory_, at.stream);
   arena_->restart(at.stream);
-  const input_layout layout{given};
-  table_->outputs = run_body(at, what, given, layout, *arena_, &staging_, watching).outputs;
+  const input_layout layout{given, what.declared().random() != nullptr};
+  body_run run = run_body(at, what, given, layout, *arena_, &staging_, watching);
+  table_->outputs = std::move(run.outputs);
+  if (philox_counter* const random = what.declared().random()) random->advance(run.draws);
   return {{ran::eager, id, std::move(why)}, table_};
 }
 

@@ -1,5 +1,7 @@
 #include "reprise/replay/recorder.hpp"
 
+#include <fmt/format.h>
+
 #include <exception>
 #include <mutex>
 #include <utility>
@@ -78,17 +80,28 @@ recording recorder::make(site at, const step& what, bindings given, std::string_
   crossing_.record(at.stream, at.place);
   crossing_.wait(side_, at.place);
   phase = "warm-up";
-  const std::size_t needed = warm_up(side, what, given, *state);
+  const taken needs = warm_up(side, what, given, *state);
 
   phase = "capture";
-  state->block.emplace(state->memory, side_, needed, at.place);
+  state->block.emplace(state->memory, side_, needs.bytes, at.place);
+  state->draws = needs.draws;
+  if (input_ring::serves(device_, given, needs.draws != 0)) {
+    state->ring.emplace(side, state->memory, given, state->layout, needs.draws != 0);
+    state->inputs = staging{device_};  // the warm-up's copies are done
+  }
   const graph captured = capture(side, [&](stream_ref) {
-    body_run run = run_body(side, what, given, state->layout, *state->block, nullptr, {});
+    body_run run = run_body(side, what, given, state->layout, *state->block, nullptr, {},
+                            state->ring ? &*state->ring : nullptr);
     state->staged = run.staged;
     state->table->outputs = std::move(run.outputs);
+    if (run.draws == needs.draws) return;
+    throw usage_error{
+        fmt::format("step '{}': the body drew {} random numbers in its warm-up and {} now; draw as "
+                    "many in every run of the same shapes",
+                    what.name(), needs.draws, run.draws)};
   });
   phase = "instantiation";
-  state->nodes = captured.nodes();
+  state->nodes = captured.size();
   state->replayed.emplace(captured.instantiate(side));
 
   crossing_.record(side_, at.place);
@@ -96,21 +109,21 @@ recording recorder::make(site at, const step& what, bindings given, std::string_
   return recording{std::move(state)};
 }
 
-// Returns the bytes that the body's memory needs in one block. The warm-up's own memory goes back
-// before anything is captured, for which the host waits here.
-std::size_t recorder::warm_up(site side, const step& what, bindings given,
-                              recording::state& state) {
+// What the body's memory needs in one block, and how many random numbers it draws. The warm-up's
+// own memory goes back before anything is captured, for which the host waits here.
+recorder::taken recorder::warm_up(site side, const step& what, bindings given,
+                                  recording::state& state) {
   pool own{device_, "warm-up of " + what.name()};
   run_memory memory{own, side_};
   warm_up_door door{what.declared(), memory, own, side_, side.place};
   try {
-    run_body(side, what, given, state.layout, memory, &state.inputs, {});
+    const body_run run = run_body(side, what, given, state.layout, memory, &state.inputs, {});
     door.restore();
+    return {memory.needed(), run.draws};
   } catch (...) {
     door.restore();
     throw;
   }
-  return memory.needed();
 }
 
 }  // namespace reprise

@@ -32,7 +32,11 @@ class recorder {
 
  private:
   recording make(site at, const step& what, bindings given, std::string_view& phase);
-  std::size_t warm_up(site side, const step& what, bindings given, recording::state& state);
+  struct taken {
+    std::size_t bytes = 0;
+    std::uint64_t draws = 0;
+  };
+  taken warm_up(site side, const step& what, bindings given, recording::state& state);
 
   device_ref device_;
   eager_runner& fallback_;

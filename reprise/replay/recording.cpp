@@ -31,20 +31,35 @@ std::size_t recording::nodes() const {
   return state_->nodes;
 }
 std::size_t recording::bytes() const {
-  return state_->memory.bytes() + state_->inputs.pinned_bytes();
+  const std::size_t ring = state_->ring ? state_->ring->pinned_bytes() : 0;
+  return state_->memory.bytes() + state_->inputs.pinned_bytes() + ring;
 }
 std::uint64_t recording::staging_waits() const {
-  return state_->inputs.waits();
+  return state_->inputs.waits() + (state_->ring ? state_->ring->waits() : 0);
+}
+std::size_t recording::staging_slots() const {
+  return state_->ring ? state_->ring->slots() : 0;
 }
 
 std::optional<step_result> recording::replay(site at, bindings given) {
   if (!state_->terms.fits(given) || !state_->terms.holds()) return std::nullopt;
+  return replay_as_checked(at, given);
+}
+
+step_result recording::replay_as_checked(site at, bindings given) {
   state_->order.enter(at.stream, at.place);
   const replay_id id = next_replay();
   state_->table->current = id;
-  state_->inputs.stage(at.stream, given, state_->layout, state_->staged, at.place);
+  philox_counter* const random = state_->draws != 0 ? state_->random : nullptr;
+  if (state_->ring) {
+    state_->ring->fill(at, given, random, state_->layout, state_->staged);
+  } else {
+    state_->inputs.stage(at.stream, given, state_->layout, state_->staged, at.place, random);
+  }
   state_->replayed->launch(at);
-  return step_result{{ran::replayed, id, nullptr}, state_->table};
+  if (state_->ring) state_->ring->launched();
+  if (random != nullptr) random->advance(state_->draws);
+  return {{ran::replayed, id, nullptr}, state_->table};
 }
 
 void recording::retire(std::source_location place) {

@@ -28,10 +28,16 @@ class recording {
   std::size_t nodes() const;
   std::size_t bytes() const;  // device and pinned memory, exact
   std::uint64_t staging_waits() const;
+  // Replays with host inputs that can be queued before one waits; 0: it reads no host inputs
+  // itself.
+  std::size_t staging_slots() const;
 
   // The bindings passed signature::check. Nothing when the terms do not hold: ask them why, and run
   // the step eagerly. Earlier leases are void before the first byte is written.
   std::optional<step_result> replay(site at, bindings given);
+  // The same for a caller that has just seen, on this thread, that the terms fit and hold: a replay
+  // reads every fact once.
+  step_result replay_as_checked(site at, bindings given);
 
   // Marks the end of the last replay; `retired` says when it has passed, without waiting.
   void retire(std::source_location place);

@@ -1,6 +1,7 @@
 // What a recording owns. Seen by the recorder, which fills it, and by nobody else.
 #pragma once
 
+#include "reprise/replay/input_ring.hpp"
 #include "reprise/replay/recording.hpp"
 #include "reprise/replay/step.hpp"
 
@@ -9,7 +10,8 @@ namespace reprise {
 struct recording::state {
   state(device_ref device, const step& what, bindings given)
       : terms{what.declared(), given},
-        layout{given},
+        layout{given, what.declared().random() != nullptr},
+        random{what.declared().random()},
         memory{device, "recording of " + what.name()},
         inputs{device},
         table{std::make_shared<output_table>()} {
@@ -19,8 +21,11 @@ struct recording::state {
 
   contract terms;
   input_layout layout;
+  philox_counter* random;
+  std::uint64_t draws = 0;  // of one run; none: no words are staged
   pool memory;
-  staging inputs;
+  std::optional<input_ring> ring;   // where the recording brings its own inputs
+  staging inputs;                   // where it does not
   std::optional<run_memory> block;  // of exactly the size that the warm-up learned
   std::byte* staged = nullptr;
   std::optional<executable> replayed;

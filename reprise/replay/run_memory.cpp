@@ -41,9 +41,10 @@ std::byte* run_memory::take(std::size_t bytes, std::source_location place) {
   return begin;
 }
 
-std::span<std::byte> run_memory::workspace(std::size_t bytes, std::source_location place) {
-  if (workspace_.size() < bytes) workspace_ = {take(bytes, place), bytes};
-  return workspace_.first(bytes);
+std::span<std::byte> run_memory::workspace(std::size_t bytes, std::span<std::byte>& held,
+                                           std::source_location place) {
+  if (held.size() < bytes) held = {take(bytes, place), bytes};
+  return held.first(bytes);
 }
 
 void run_memory::restart(stream_ref stream) {
@@ -58,7 +59,6 @@ void run_memory::restart(stream_ref stream) {
   }
   filled_ = 0;
   needed_ = 0;
-  workspace_ = {};
 }
 
 bool run_memory::contains(const void* begin, std::size_t bytes) const {

@@ -1,4 +1,4 @@
-// The device memory of one run of a body: staged inputs, outputs, scratch and one workspace.
+// The device memory of one run of a body: staged inputs, outputs, scratch and workspaces.
 //
 // Taken in order and given back all at once, so the same body takes the same layout each time. A
 // warm-up grows it and so learns its size; a recording then gets exactly that, in one block whose
@@ -23,8 +23,10 @@ class run_memory {
 
   std::byte* take(std::size_t bytes, std::source_location place);
 
-  // Scratch for one kernel. The next call gets the same memory: kernels of one branch run in order.
-  std::span<std::byte> workspace(std::size_t bytes, std::source_location place);
+  // Scratch for one kernel: `held`, which grows where it is too small. Kernels of one branch run in
+  // order and hold one; another branch holds its own.
+  std::span<std::byte> workspace(std::size_t bytes, std::span<std::byte>& held,
+                                 std::source_location place);
 
   // Starts over. What was handed out is handed out again; nothing shrinks.
   void restart(stream_ref stream);
@@ -40,7 +42,6 @@ class run_memory {
   std::vector<block> blocks_;  // the last one is being filled
   std::size_t filled_ = 0;     // of the last block
   std::size_t needed_ = 0;
-  std::span<std::byte> workspace_;
 };
 
 }  // namespace reprise

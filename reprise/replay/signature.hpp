@@ -15,6 +15,7 @@
 
 #include "reprise/device/tensor.hpp"
 #include "reprise/device/view.hpp"
+#include "reprise/replay/philox_counter.hpp"
 
 namespace reprise {
 
@@ -155,12 +156,16 @@ class signature {
   void fact(std::string name, const version_counter& counter);
   void fact(std::string name, std::function<std::uint64_t()> read);
 
+  // The body draws random numbers (step_scope::draws), from this counter. It outlives the step.
+  void random(philox_counter& counter) { random_ = &counter; }
+
   signature_id id() const { return id_; }
   const std::string& name() const { return name_; }
   std::span<const declared_input> inputs() const { return inputs_; }
   std::span<const declared_output> outputs() const { return outputs_; }
   std::span<const declared_write> writes() const { return writes_; }
   std::span<const declared_fact> facts() const { return facts_; }
+  philox_counter* random() const { return random_; }  // null: the body draws none
 
   // Throws usage_error, naming the step, the input and what was expected, unless `given` binds each
   // input exactly once with its dtype and a shape of its pattern. Allocates only to refuse.
@@ -173,6 +178,7 @@ class signature {
 
   std::string name_;
   signature_id id_;
+  philox_counter* random_ = nullptr;
   std::vector<std::string> names_;
   std::vector<declared_input> inputs_;
   std::vector<declared_output> outputs_;

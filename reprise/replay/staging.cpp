@@ -11,19 +11,30 @@ namespace {
 
 constexpr std::size_t alignment = 256;  // as of a buffer of its own
 
+std::size_t rounded(std::size_t bytes) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+// Of a half whose slots are of this size.
+std::size_t half_bytes(std::size_t slot) {
+  return slot * std::clamp(staging::small_half / slot, staging::fewest_slots, staging::most_slots);
+}
+
 }  // namespace
 
-input_layout::input_layout(bindings given) : offsets_(given.size()) {
+input_layout::input_layout(bindings given, bool random) : offsets_(given.size()) {
   std::vector<std::size_t> sizes(given.size());
   for (const binding& b : given) sizes[static_cast<std::size_t>(b.slot)] = b.to.bytes();
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     offsets_[i] = bytes_;
-    bytes_ += (sizes[i] + alignment - 1) / alignment * alignment;
+    bytes_ += rounded(sizes[i]);
   }
+  random_offset_ = bytes_;
+  if (random) bytes_ += alignment;
 }
 
 void staging::stage(stream_ref stream, bindings given, const input_layout& layout, std::byte* block,
-                    std::source_location place) {
+                    std::source_location place, const philox_counter* random) {
   const site at{stream, place};
   std::size_t first = layout.bytes();  // the span of the block that comes from the host
   std::size_t last = 0;
@@ -33,16 +44,23 @@ void staging::stage(stream_ref stream, bindings given, const input_layout& layou
     first = std::min(first, offset);
     last = std::max(last, offset + b.to.bytes());
   }
+  std::array<std::uint64_t, 2> words{};
+  if (random != nullptr) {
+    words = random->words();
+    first = std::min(first, layout.random_offset());
+    last = layout.random_offset() + sizeof words;
+  }
   if (first < last) {
-    slot& from = free_slot(layout.bytes(), place);
+    std::byte* const slot = free_slot(last - first, stream, place);
     for (const binding& b : given) {
       if (!b.on_host || b.to.bytes() == 0) continue;
-      std::memcpy(from.memory.data() + layout.offset(static_cast<std::size_t>(b.slot)), b.to.data,
-                  b.to.bytes());
+      const std::size_t offset = layout.offset(static_cast<std::size_t>(b.slot));
+      std::memcpy(slot + (offset - first), b.to.data, b.to.bytes());
     }
-    copy_bytes(at, from.memory.data() + first, block + first, last - first);
-    from.copied->record(stream, place);
-    from.in_use = true;
+    if (random != nullptr) {
+      std::memcpy(slot + (layout.random_offset() - first), words.data(), sizeof words);
+    }
+    copy_bytes(at, slot, block + first, last - first);
   }
   // Inputs on the device come after: the one copy above may have run over their places.
   for (const binding& b : given) {
@@ -52,23 +70,36 @@ void staging::stage(stream_ref stream, bindings given, const input_layout& layou
   }
 }
 
-staging::slot& staging::free_slot(std::size_t bytes, std::source_location place) {
-  slot& chosen = slots_[next_];
-  next_ = (next_ + 1) % slots;
-  if (chosen.in_use && !chosen.copied->finished(place)) {
-    ++waits_;
-    chosen.copied->synchronize(place);
+std::byte* staging::free_slot(std::size_t bytes, stream_ref stream, std::source_location place) {
+  const std::size_t slot = rounded(bytes);
+  wanted_ = std::max(wanted_, half_bytes(slot));
+  if (halves_[1].memory.bytes() == 0) {
+    // Both at once, so that a recording whose first replay has run allocates no more.
+    for (half& h : halves_) {
+      h.left.emplace(device_, place);
+      h.memory = pinned_block{device_, wanted_, place};
+    }
   }
-  chosen.in_use = false;
-  if (!chosen.copied) chosen.copied.emplace(device_, place);
-  if (chosen.memory.bytes() < bytes) chosen.memory = pinned_block{device_, bytes, place};
-  return chosen;
+  if (used_ + slot > halves_[current_].memory.bytes()) enter_other_half(stream, place);
+  std::byte* const begin = halves_[current_].memory.data() + used_;
+  used_ += slot;
+  return begin;
+}
+
+void staging::enter_other_half(stream_ref stream, std::source_location place) {
+  halves_[current_].left->record(stream, place);
+  half& next = halves_[1 - current_];
+  if (!next.left->finished(place)) {
+    ++waits_;
+    next.left->synchronize(place);
+  }
+  if (next.memory.bytes() < wanted_) next.memory = pinned_block{device_, wanted_, place};
+  current_ = 1 - current_;
+  used_ = 0;
 }
 
 std::size_t staging::pinned_bytes() const {
-  std::size_t total = 0;
-  for (const slot& s : slots_) total += s.memory.bytes();
-  return total;
+  return halves_[0].memory.bytes() + halves_[1].memory.bytes();
 }
 
 }  // namespace reprise

@@ -5,23 +5,37 @@
 namespace reprise {
 
 step_scope::step_scope(const signature& declared, stream_ref stream, run_memory& memory,
-                       std::span<const tensor_ref> inputs,
+                       std::span<const tensor_ref> inputs, const std::uint64_t* random_words,
                        std::span<const std::shared_ptr<mark_observer>> observers,
                        std::source_location place)
     : declared_{&declared},
-      stream_{stream},
+      run_{stream, memory},
       memory_{&memory},
       inputs_{inputs},
+      random_words_{random_words},
       observers_{observers},
       place_{place},
       outputs_(declared.outputs().size()) {}
 
-workspace_ref step_scope::workspace() const {
-  return {[](void* memory, std::size_t bytes) {
-            return static_cast<run_memory*>(memory)->workspace(bytes,
-                                                               std::source_location::current());
+workspace_ref branch_scope::workspace() const {
+  return {[](void* self, std::size_t bytes) {
+            const auto& branch = *static_cast<const branch_scope*>(self);
+            return branch.memory_->workspace(bytes, branch.workspace_,
+                                             std::source_location::current());
           },
-          memory_};
+          const_cast<branch_scope*>(this)};
+}
+
+random_base step_scope::draws(std::uint64_t count) {
+  if (declared_->random() == nullptr) {
+    throw usage_error{
+        fmt::format("step '{}': the body draws random numbers and its signature names no counter; "
+                    "name one with signature::random",
+                    declared_->name())};
+  }
+  const std::uint64_t offset = drawn_;
+  drawn_ += count;
+  return {{random_words_, philox_counter{0}.words().size()}, offset};
 }
 
 const tensor_ref& step_scope::input_at(int slot, signature_id of) const {

@@ -25,6 +25,28 @@ struct point {
   int layer = 0;
 };
 
+// Random numbers of one call of draws(): kernels read {seed, counter} and add the offset.
+struct random_base {
+  view<const std::uint64_t> words;
+  std::uint64_t offset = 0;
+};
+
+// A branch of a run: a stream that the body forked from the run's, and joins to it again. Kernels
+// that are launched through it share a workspace of its own, which lasts as long as the run.
+class branch_scope {
+ public:
+  branch_scope(stream_ref stream, run_memory& memory) : stream_{stream}, memory_{&memory} {}
+
+  operator stream_ref() const { return stream_; }
+  // Valid while this object is.
+  workspace_ref workspace() const;
+
+ private:
+  stream_ref stream_;
+  run_memory* memory_;
+  mutable std::span<std::byte> workspace_;
+};
+
 class step_scope;
 
 // Told of each mark as the body passes it; may enqueue work of its own on the scope's stream. While
@@ -39,11 +61,13 @@ class mark_observer {
 class step_scope {
  public:
   step_scope(const signature& declared, stream_ref stream, run_memory& memory,
-             std::span<const tensor_ref> inputs,
+             std::span<const tensor_ref> inputs, const std::uint64_t* random_words,
              std::span<const std::shared_ptr<mark_observer>> observers, std::source_location place);
 
-  operator stream_ref() const { return stream_; }
-  workspace_ref workspace() const;
+  operator stream_ref() const { return run_; }
+  workspace_ref workspace() const { return run_.workspace(); }
+  // On a stream that the body has forked: const auto branch = run.on(side); launch(branch, …).
+  branch_scope on(stream_ref branch) const { return {branch, *memory_}; }
 
   template <element T>
   view<const T> operator[](const input<T>& in) const {
@@ -65,6 +89,10 @@ class step_scope {
     return {reinterpret_cast<T*>(memory_->take(shape.count() * sizeof(T), place_)), shape.count()};
   }
 
+  // Reserves `count` draws of the step's counter, each a block of four 32-bit words, behind those
+  // that this run has reserved. Throws usage_error when the signature names no counter.
+  random_base draws(std::uint64_t count);
+
   // "this tensor is resid_pre 5": free unless somebody observes.
   void mark(point where, const tensor_ref& what) {
     for (const auto& observer : observers_) observer->on_mark(*this, where, what);
@@ -72,15 +100,18 @@ class step_scope {
 
   // The outputs made, by slot. Throws usage_error when one is missing.
   std::vector<tensor_ref> finish() const;
+  std::uint64_t drawn() const { return drawn_; }
 
  private:
   const tensor_ref& input_at(int slot, signature_id of) const;
   tensor_ref make_output(int slot, signature_id of, const dims& shape);
 
   const signature* declared_;
-  stream_ref stream_;
+  branch_scope run_;
   run_memory* memory_;
   std::span<const tensor_ref> inputs_;
+  const std::uint64_t* random_words_;
+  std::uint64_t drawn_ = 0;
   std::span<const std::shared_ptr<mark_observer>> observers_;
   std::source_location place_;
   std::vector<tensor_ref> outputs_;

@@ -29,6 +29,9 @@ step_result verifier::check(site at, const step& what, bindings given,
     copy_bytes(at, w.where.data, before.back().data(), w.where.bytes());
   }
 
+  philox_counter* const random = what.declared().random();
+  const std::uint64_t first_draw = random != nullptr ? random->next() : 0;
+
   at.stream.synchronize(at.place);
   const double replay_start = now_us();
   step_result result = replay();
@@ -42,6 +45,7 @@ step_result verifier::check(site at, const step& what, bindings given,
   for (std::size_t i = 0; i < writes.size(); ++i) {
     copy_bytes(at, before[i].data(), writes[i].where.data, writes[i].where.bytes());
   }
+  if (random != nullptr) random->set(random->seed(), first_draw);
   at.stream.synchronize(at.place);
   const double eager_start = now_us();
   const step_result plain = eager_.run(at, what, given, {}, nullptr);

@@ -5,21 +5,51 @@
 
 namespace reprise::sim {
 
-capture::capture(stream_id origin, std::uint64_t number)
-    : origin_{origin}, number_{number}, streams_{origin} {}
+std::vector<stream_id> capture::streams() const {
+  std::vector<stream_id> all;
+  for (const branch& b : branches_) all.push_back(b.stream);
+  return all;
+}
 
-void capture::add(stream_id stream, const work& what) {
-  nodes_.push_back(std::make_shared<const stored_work>(what));
-  ++tails_[stream][stream];
+node_id capture::add(stream_id stream, const work& what) {
+  const std::size_t i = index_of(stream);
+  const node_id id = next_node();
+  made_.nodes.push_back({id, std::make_shared<const stored_work>(what), branches_[i].tail});
+  branches_[i].tail = {made_.nodes.size() - 1};
+  branches_[i].last_work = ++branches_[i].before[i];
+  return id;
 }
 
 void capture::record(event_id event, stream_id stream) {
-  marks_[event] = tails_[stream];
+  const branch& b = branches_[index_of(stream)];
+  marks_[event] = {b.before, b.tail};
 }
 
 void capture::wait(event_id event, stream_id stream) {
-  streams_.insert(stream);
-  merge(tails_[stream], marks_.at(event));
+  std::size_t i = index_of(stream);
+  if (i == branches_.size()) branches_.push_back({stream, clock(i + 1, 0), {}, 0});
+  const point& mark = marks_.at(event);
+  branch& b = branches_[i];
+  if (b.before.size() < mark.before.size()) b.before.resize(mark.before.size(), 0);
+  for (std::size_t k = 0; k < mark.before.size(); ++k) {
+    b.before[k] = std::max(b.before[k], mark.before[k]);
+  }
+  ++b.before[i];
+  for (const std::size_t node : mark.tail) {
+    if (std::ranges::find(b.tail, node) == b.tail.end()) b.tail.push_back(node);
+  }
+}
+
+capture_place capture::place_of(stream_id stream) const {
+  const std::size_t i = index_of(stream);
+  return {number_, i, branches_[i].before[i]};
+}
+
+bool capture::precedes(const capture_place& earlier, stream_id stream) const {
+  if (earlier.capture != number_) return false;
+  const clock& before = branches_[index_of(stream)].before;
+  return earlier.steps == 0 ||
+         (earlier.branch < before.size() && before[earlier.branch] >= earlier.steps);
 }
 
 void capture::invalidate(std::string cause) {
@@ -27,19 +57,17 @@ void capture::invalidate(std::string cause) {
 }
 
 stream_id capture::unjoined() const {
-  const auto own = tails_.find(origin_);
-  for (const auto& [stream, tail] : tails_) {
-    const auto done = tail.find(stream);
-    if (stream == origin_ || done == tail.end()) continue;
-    const bool joined = own != tails_.end() && own->second.contains(stream) &&
-                        own->second.at(stream) >= done->second;
-    if (!joined) return stream;
+  const clock& known = branches_.front().before;
+  for (std::size_t i = 1; i < branches_.size(); ++i) {
+    const std::size_t seen = i < known.size() ? known[i] : 0;
+    if (seen < branches_[i].last_work) return branches_[i].stream;
   }
   return stream_id::none;
 }
 
-void capture::merge(clock& into, const clock& from) {
-  for (const auto& [stream, count] : from) into[stream] = std::max(into[stream], count);
+std::size_t capture::index_of(stream_id stream) const {
+  const auto found = std::ranges::find(branches_, stream, &branch::stream);
+  return static_cast<std::size_t>(found - branches_.begin());
 }
 
 }  // namespace reprise::sim

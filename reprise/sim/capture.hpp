@@ -1,36 +1,38 @@
-// One open capture of a simulated device: its nodes, the streams that are in it, and who has been
-// joined. Guarded by the device.
+// One open capture of a simulated device: its nodes and their edges, the streams that are in it,
+// and who has been joined. Guarded by the device.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "reprise/base/ids.hpp"
-#include "reprise/sim/stored_work.hpp"
+#include "reprise/device/node.hpp"
+#include "reprise/sim/graph.hpp"
 
 namespace reprise::sim {
 
-// Nodes in the order they were captured, which is one of the orders that their edges allow.
-using node_list = std::vector<std::shared_ptr<const stored_work>>;
-
 class capture {
  public:
-  capture(stream_id origin, std::uint64_t number);
+  explicit capture(stream_id origin) : number_{next_capture()}, branches_{{origin, {0}, {}, 0}} {}
 
-  stream_id origin() const { return origin_; }
-  std::uint64_t number() const { return number_; }  // never used twice on a device
-  const std::set<stream_id>& streams() const { return streams_; }
+  stream_id origin() const { return branches_.front().stream; }
+  std::uint64_t number() const { return number_; }
+  std::vector<stream_id> streams() const;
 
-  void add(stream_id stream, const work& what);
+  node_id add(stream_id stream, const work& what);
   // What `stream` has done so far becomes what the event stands for.
   void record(event_id event, stream_id stream);
   // `stream` joins the capture, ordered after the event, which was recorded in it.
   void wait(event_id event, stream_id stream);
+
+  capture_place place_of(stream_id stream) const;
+  bool precedes(const capture_place& earlier, stream_id stream) const;
+
+  void keep(std::shared_ptr<const void> owner) { made_.keep(std::move(owner)); }
 
   // The first thing that made the capture invalid; later ones change nothing.
   void invalidate(std::string cause);
@@ -40,19 +42,30 @@ class capture {
   // A stream whose last work the origin does not wait for; none when all were joined.
   stream_id unjoined() const;
 
-  node_list take_nodes() { return std::move(nodes_); }
+  graph_body take_graph() { return std::move(made_); }
 
  private:
-  // How many works of each stream come before a point.
-  using clock = std::map<stream_id, std::size_t>;
-  static void merge(clock& into, const clock& from);
+  // How many steps of each branch come before a point: a vector clock, by branch. Works are steps,
+  // and so are waits, behind which other branches' works come before too.
+  using clock = std::vector<std::size_t>;
+  // A point of the capture: what comes before it, and the last nodes of that.
+  struct point {
+    clock before;
+    std::vector<std::size_t> tail;
+  };
+  struct branch {
+    stream_id stream;
+    clock before;
+    std::vector<std::size_t> tail;
+    std::size_t last_work = 0;  // the step of it
+  };
 
-  stream_id origin_;
+  std::size_t index_of(stream_id stream) const;
+
   std::uint64_t number_;
-  std::set<stream_id> streams_;
-  node_list nodes_;
-  std::map<stream_id, clock> tails_;
-  std::map<event_id, clock> marks_;
+  std::vector<branch> branches_;  // the origin first
+  std::map<event_id, point> marks_;
+  graph_body made_;
   std::string cause_;
 };
 

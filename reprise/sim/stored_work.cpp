@@ -1,6 +1,11 @@
 #include "reprise/sim/stored_work.hpp"
 
+#include <fmt/format.h>
+
 #include <cstring>
+#include <exception>
+
+#include "reprise/base/error.hpp"
 
 namespace reprise::sim {
 
@@ -26,6 +31,17 @@ work stored_work::borrow() const {
 
 namespace {
 
+// As on a GPU, where nobody could catch what the function throws.
+void call_host(const work& what) {
+  try {
+    (*what.on_host)();
+  } catch (const std::exception& thrown) {
+    report_error(fmt::format("host call '{}' threw on the stream: {}", what.label, thrown.what()));
+  } catch (...) {
+    report_error(fmt::format("host call '{}' threw on the stream", what.label));
+  }
+}
+
 void fill_now(const fill_call& fill) {
   switch (fill.pattern_bytes) {
     case 1: std::memset(fill.to, static_cast<int>(fill.pattern & 0xff), fill.bytes); return;
@@ -50,7 +66,8 @@ void run_now(const work& what, worker_ref workers) {
     }
     case work_kind::copy: std::memmove(what.copy.to, what.copy.from, what.copy.bytes); return;
     case work_kind::fill: fill_now(what.fill); return;
-    case work_kind::host_call: (*what.on_host)(); return;
+    case work_kind::host_call: call_host(what); return;
+    case work_kind::empty: return;
     case work_kind::external: (*what.on_stream)(nullptr); return;
     case work_kind::event_record:
     case work_kind::event_wait: return;

@@ -1,6 +1,7 @@
 #include "reprise/sim/workers.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace reprise::sim {
 
@@ -54,14 +55,23 @@ void workers::run(std::int64_t count, worker_ref::piece body, void* context) {
     spin_while_equal(busy_, left);
     if (busy_.load(std::memory_order_acquire) == left) busy_.wait(left, std::memory_order_acquire);
   }
+  const std::exception_ptr thrown = std::exchange(thrown_, nullptr);
   running_.store(false, std::memory_order_release);
+  if (thrown) std::rethrow_exception(thrown);
 }
 
-void workers::work_off() {
+// A piece that throws ends the job: nobody takes another piece.
+void workers::work_off() noexcept {
   for (;;) {
     const std::int64_t first = next_.fetch_add(piece_, std::memory_order_relaxed);
     if (first >= count_) return;
-    body_(context_, first, std::min(first + piece_, count_));
+    try {
+      body_(context_, first, std::min(first + piece_, count_));
+    } catch (...) {
+      const std::lock_guard lock{thrown_guard_};
+      if (!thrown_) thrown_ = std::current_exception();
+      next_.store(count_, std::memory_order_relaxed);
+    }
   }
 }
 

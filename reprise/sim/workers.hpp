@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -27,7 +29,7 @@ class workers {
  private:
   static void run_on(void* self, std::int64_t count, worker_ref::piece body, void* context);
   void run(std::int64_t count, worker_ref::piece body, void* context);
-  void work_off();
+  void work_off() noexcept;
   void loop();
 
   // The current job: written by run() while no worker is busy, read by workers after `job_`.
@@ -35,6 +37,9 @@ class workers {
   void* context_ = nullptr;
   std::int64_t count_ = 0;
   std::int64_t piece_ = 1;
+
+  std::exception_ptr thrown_;  // by a piece of the job, the first; under thrown_guard_
+  std::mutex thrown_guard_;
 
   std::atomic<std::int64_t> next_{0};
   std::atomic<std::uint32_t> job_{0};   // moves when a job is there, or at the end

@@ -25,22 +25,7 @@ __global__ void add_grid(float* data, std::size_t count, float by) {
   if (i < count) data[i] += by;
 }
 
-__global__ void hold_grid(const volatile int* released) {
-  constexpr unsigned long long limit_ns = 20ull * 1000 * 1000 * 1000;
-  unsigned long long begin = 0;
-  unsigned long long now = 0;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
-  do {
-    __nanosleep(1000);
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  } while (*released == 0 && now - begin < limit_ns);
-}
-
 __global__ void idle_grid() {}
-
-__global__ void write_grid(int* address) {
-  *address = 1;
-}
 
 void launch_add(cudaStream_t stream, float* data, std::size_t count, float by) {
   const auto blocks = static_cast<unsigned>((count + 255) / 256);
@@ -54,16 +39,8 @@ void add(void* call, const std::byte* arguments) {
   launch_add(stream_of(call), a.data, a.count, a.by);
 }
 
-void hold(void* call, const std::byte* arguments) {
-  hold_grid<<<1, 1, 0, stream_of(call)>>>(unpacked<hold_arguments>(arguments).released);
-}
-
 void launch_too_many_threads(void* call, const std::byte*) {
   idle_grid<<<1, 4096, 0, stream_of(call)>>>();
-}
-
-void write_to_nowhere(void* call, const std::byte*) {
-  write_grid<<<1, 1, 0, stream_of(call)>>>(reinterpret_cast<int*>(16));
 }
 
 int error_slot() {

@@ -20,15 +20,8 @@ struct add_arguments {
 };
 void add(void* call, const std::byte* arguments);
 
-// Runs until *released is not zero, 20 seconds at most.
-struct hold_arguments {
-  const int* released;
-};
-void hold(void* call, const std::byte* arguments);
-
 struct no_arguments {};
 void launch_too_many_threads(void* call, const std::byte* arguments);  // 4096 in one block
-void write_to_nowhere(void* call, const std::byte* arguments);         // an illegal address
 
 template <class Arguments>
 void enqueue_kernel(stream_ref stream, std::string_view label, body run, const Arguments& arguments,

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
@@ -12,12 +10,12 @@
 #include <vector>
 
 #include "bodies.hpp"
-#include "reprise/base/error.hpp"
 #include "reprise/cuda/device.hpp"
 #include "reprise/device/device.hpp"
 #include "reprise/device/enqueue.hpp"
 #include "reprise/device/graph.hpp"
 #include "reprise/device/memory.hpp"
+#include "tests/support/observe.hpp"
 
 namespace reprise::test {
 
@@ -93,61 +91,6 @@ class on_a_gpu : public testing::Test {
   std::optional<device> opened_;
   std::optional<stream> stream_;
   std::optional<pool> memory_;
-};
-
-// Keeps a stream from going on, until it is released or dies.
-class held_stream {
- public:
-  held_stream(device_ref device, stream_ref stream) : released_{device, 1}, stream_{stream} {
-    released_[0] = 0;
-    enqueue_kernel(stream, "hold", &hold, hold_arguments{released_.data()});
-  }
-  ~held_stream() {
-    release();
-    stream_.synchronize();
-  }
-  held_stream(const held_stream&) = delete;
-  held_stream& operator=(const held_stream&) = delete;
-
-  void release() { std::atomic_ref{released_[0]}.store(1); }
-
- private:
-  pinned<int> released_;
-  stream_ref stream_;
-};
-
-// What `call` throws, as text; a failure when it throws nothing or something else.
-template <class Error, class Call>
-std::string message_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& failure) {
-    return failure.what();
-  } catch (const std::exception& other) {
-    ADD_FAILURE() << "threw another kind: " << other.what();
-    return {};
-  }
-  ADD_FAILURE() << "threw nothing";
-  return {};
-}
-
-// Collects what destructors report, instead of stderr.
-class reports {
- public:
-  reports() : before_{set_error_handler(&note)} { texts().clear(); }
-  ~reports() { set_error_handler(before_); }
-  reports(const reports&) = delete;
-  reports& operator=(const reports&) = delete;
-
-  static std::vector<std::string>& texts() {
-    static std::vector<std::string> all;
-    return all;
-  }
-
- private:
-  static void note(std::string_view message) noexcept { texts().emplace_back(message); }
-
-  error_handler before_;
 };
 
 }  // namespace reprise::test

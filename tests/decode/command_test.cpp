@@ -1,60 +1,20 @@
 // The command as a person types it: exit codes, one clear line for wrong input, JSON alone on
 // stdout.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "tests/support/command.hpp"
 #include "tests/support/paths.hpp"
 
 namespace reprise {
 namespace {
 
-struct run_result {
-  int exit_code = -1;
-  std::string out;
-  std::string err;
-};
+using test::contents;
+using test::run_result;
 
-std::string contents(const std::filesystem::path& file) {
-  std::ifstream in{file, std::ios::binary};
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-class command_test : public ::testing::Test {
+class command_test : public test::command_fixture {
  protected:
-  void SetUp() override {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder = std::filesystem::path{::testing::TempDir()} / (std::string{"command_"} + test->name());
-    std::filesystem::remove_all(folder);
-    std::filesystem::create_directories(folder);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-
-  run_result run(const std::string& arguments) const {
-    const auto out = folder / "stdout";
-    const auto err = folder / "stderr";
-    const std::string line = std::string{REPRISE_COMMAND} + " " + arguments + " >" + out.string() +
-                             " 2>" + err.string() + " </dev/null";
-    const int status = std::system(line.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(out), contents(err)};
-  }
-
-  void expect_refused(const std::string& arguments, const std::string& naming) const {
-    const run_result result = run(arguments);
-    EXPECT_EQ(result.exit_code, 2) << arguments;
-    EXPECT_EQ(result.out, "") << arguments;
-    EXPECT_TRUE(result.err.starts_with("reprise: ")) << arguments << "\n" << result.err;
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-    EXPECT_NE(result.err.find(naming), std::string::npos) << arguments << "\n" << result.err;
-  }
-
   std::string model() const { return test::tiny_llama().string(); }
 
   // A copy of the model to spoil.
@@ -67,8 +27,6 @@ class command_test : public ::testing::Test {
     }
     return copied;
   }
-
-  std::filesystem::path folder;
 };
 
 TEST_F(command_test, json_on_stdout_is_one_value_with_the_fields_that_are_promised) {

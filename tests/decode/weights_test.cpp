@@ -202,5 +202,17 @@ TEST_F(weights_test, drawn_weights_are_the_same_for_a_seed_and_of_order_one_over
   EXPECT_LT(std::abs(first(a.layers[0].query)), 6.0F / 4.0F);
 }
 
+// Sizes without a model may be larger than the host's memory: nothing of them passes through it.
+TEST_F(weights_test, drawn_weights_are_bf16_unless_asked_and_never_lie_on_the_host) {
+  const auto calls = std::make_shared<call_counts>();
+  const device counted = open_device("cpu", {.threads = 1, .counts = calls});
+  stream on{counted};
+  pool drawn{counted, "test"};
+  EXPECT_EQ(random_weights(drawn, on, config, weight_storage::as_file, 1).storage, dtype::bf16);
+  EXPECT_EQ(random_weights(drawn, on, config, weight_storage::f32, 1).storage, dtype::f32);
+  EXPECT_EQ((*calls)[seam_call::copy], 0U);
+  EXPECT_GT((*calls)[seam_call::kernel], 0U);
+}
+
 }  // namespace
 }  // namespace reprise::decode

@@ -44,9 +44,10 @@ TEST_P(closing_on, while_things_are_held_reports_how_much) {
   }
   const std::vector<std::string> said = reports::taken();
   ASSERT_FALSE(said.empty());
-  EXPECT_EQ(said.front(), GetParam() +
-                              " was closed while 65536 bytes of pools, 400 pinned bytes and 1 "
-                              "streams were still held; destroy them before the device");
+  EXPECT_EQ(said.front(),
+            GetParam() +
+                " was closed while 65536 bytes of pools, 400 pinned bytes, 0 "
+                "executables and 1 streams were still held; destroy them before the device");
 }
 
 TEST_P(closing_on, returns_idle_slabs_to_the_device) {

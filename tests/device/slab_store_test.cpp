@@ -3,38 +3,13 @@
 #include "reprise/device/slab_store.hpp"
 
 #include "reprise/device/forwarding.hpp"
+#include "tests/device/short_device.hpp"
 #include "tests/device/support.hpp"
 
 namespace reprise::test {
 namespace {
 
 using slab_store_on = on_each_device;
-
-TEST_P(slab_store_on, gets_the_slabs_of_a_pool_that_is_gone_and_trims_them_to_the_device) {
-  const calls_since now{*counts};
-  {
-    pool short_lived{dev()};
-    const block small{short_lived, 100, s()};
-    const block large{short_lived, 5000 * kib, s()};
-    EXPECT_EQ(leased(), 64 * kib + 6144 * kib);
-    EXPECT_EQ(idle(), 0U);
-  }
-  EXPECT_EQ(leased(), 0U);
-  EXPECT_EQ(idle(), 64 * kib + 6144 * kib);
-  EXPECT_EQ(now[seam_call::allocate], 2U);
-  EXPECT_EQ(now[seam_call::release], 0U);
-  dev().trim();
-  EXPECT_EQ(idle(), 0U);
-  EXPECT_EQ(now[seam_call::release], 2U);
-}
-
-TEST_P(slab_store_on, trims_nothing_that_a_pool_still_holds) {
-  const auto kept = filled<int>(10, 4);
-  const calls_since now{*counts};
-  dev().trim();
-  EXPECT_EQ(now[seam_call::release], 0U);
-  EXPECT_EQ(read_back(s(), kept), std::vector<int>(10, 4));
-}
 
 TEST_P(slab_store_on, lends_an_idle_slab_again_without_a_call_of_the_device) {
   { const block gone{*std::make_unique<pool>(dev()), 1000, s()}; }
@@ -69,57 +44,6 @@ TEST_P(slab_store_on, waits_for_the_streams_that_freed_into_a_pool_before_it_tak
 }
 
 INSTANTIATE_TEST_SUITE_P(devices, slab_store_on, each_device(), device_of);
-
-// A device that has only so many bytes, and notes what was freed while a capture was open.
-struct short_memory {
-  std::size_t limit = 0;
-  std::size_t held = 0;
-  int refused = 0;
-  int disturbed = 0;  // releases and synchronises inside a capture
-  bool captured = false;
-};
-
-class short_device final : public forwarding_device {
- public:
-  short_device(std::unique_ptr<device_api> inner, short_memory& state)
-      : forwarding_device{std::move(inner)}, state_{state} {}
-
-  std::byte* allocate(memory_kind kind, std::size_t bytes, place from) override {
-    if (state_.held + bytes > state_.limit) {
-      ++state_.refused;
-      throw out_of_memory{{"allocate", traits().name, from}, bytes, state_.limit - state_.held};
-    }
-    std::byte* const begin = forwarding_device::allocate(kind, bytes, from);
-    sizes_[begin] = bytes;
-    state_.held += bytes;
-    return begin;
-  }
-  void release(memory_kind kind, std::byte* begin) noexcept override {
-    if (state_.captured) ++state_.disturbed;
-    state_.held -= sizes_[begin];
-    forwarding_device::release(kind, begin);
-  }
-  void synchronize(stream_id stream, place from) override {
-    if (state_.captured) ++state_.disturbed;
-    forwarding_device::synchronize(stream, from);
-  }
-  void begin_capture(stream_id stream, place from) override {
-    forwarding_device::begin_capture(stream, from);
-    state_.captured = true;
-  }
-  graph_id end_capture(stream_id stream, place from) override {
-    state_.captured = false;
-    return forwarding_device::end_capture(stream, from);
-  }
-  void abandon_capture(stream_id stream) noexcept override {
-    state_.captured = false;
-    forwarding_device::abandon_capture(stream);
-  }
-
- private:
-  short_memory& state_;
-  std::map<std::byte*, std::size_t> sizes_;
-};
 
 class short_of_memory_on : public testing::TestWithParam<std::string> {
  protected:
@@ -161,39 +85,6 @@ TEST_P(short_of_memory_on, the_second_refusal_is_the_callers) {
   leave_idle(64 * kib);
   EXPECT_THROW((block{memory, 2048 * kib, work}), out_of_memory);
   EXPECT_EQ(state.refused, 2);
-}
-
-// D3: the cause arrives, and nothing is freed or waited for while the capture is open.
-TEST_P(short_of_memory_on, a_capture_is_not_broken_by_looking_for_more) {
-  leave_idle(960 * kib);
-  const buffer<int> x{memory, 8, work};
-  EXPECT_THROW(capture(work,
-                       [&](stream_ref c) {
-                         fill(c, write<int>{x}, 1);
-                         const block refused{memory, 128 * kib, c};
-                       }),
-               out_of_memory);
-  EXPECT_EQ(state.refused, 1);
-  EXPECT_EQ(state.disturbed, 0);
-
-  fill(work, write<int>{x}, 2);
-  EXPECT_EQ(read_back(work, x), std::vector<int>(8, 2));
-  const graph made = capture(work, [&](stream_ref c) { fill(c, write<int>{x}, 3); });
-  const executable replayed = made.instantiate(work);
-  replayed.launch(work);
-  EXPECT_EQ(read_back(work, x), std::vector<int>(8, 3));
-  const block outside{memory, 128 * kib, work};
-}
-
-TEST_P(short_of_memory_on, a_capture_whose_body_goes_on_without_the_memory_is_whole) {
-  const buffer<int> x{memory, 8, work};
-  const graph made = capture(work, [&](stream_ref c) {
-    EXPECT_THROW((block{memory, 2048 * kib, c}), out_of_memory);
-    fill(c, write<int>{x}, 3);
-  });
-  const executable replayed = made.instantiate(work);
-  replayed.launch(work);
-  EXPECT_EQ(read_back(work, x), std::vector<int>(8, 3));
 }
 
 INSTANTIATE_TEST_SUITE_P(devices, short_of_memory_on, each_device(), device_of);

@@ -1,6 +1,9 @@
 // docs/gpu.md: the record of the GPU gate as a page.
+#include <algorithm>
 #include <iomanip>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "tests/gate/summary.hpp"
 
@@ -19,6 +22,30 @@ std::string joined(const json& texts) {
   std::string all;
   for (const auto& text : texts) all += (all.empty() ? "" : "; ") + shown(text);
   return all;
+}
+
+// "12", "12, 1 skipped", "11, 1 failed": nothing where nothing ran.
+std::string cases(const json& counts) {
+  if (!counts.is_object()) return {};
+  std::string text = shown(counts.value("passed", json{}));
+  for (const auto* key : {"failed", "skipped"}) {
+    if (const auto count = counts.value(key, json{}); count != 0) {
+      text += ", " + shown(count) + " " + key;
+    }
+  }
+  return text;
+}
+
+// The card first, then whatever else ran.
+std::vector<std::string> devices_of(const json& rules) {
+  std::vector<std::string> devices{"cuda"};
+  for (const auto& row : rules) {
+    for (const auto& [key, value] : row.items()) {
+      const bool known = std::ranges::find(devices, key) != devices.end();
+      if (value.is_object() && !known) devices.push_back(key);
+    }
+  }
+  return devices;
 }
 
 std::string steps(const json& counts) {
@@ -40,12 +67,29 @@ std::string page(const json& record) {
   for (const auto* key : {"date", "card", "driver", "toolkit", "device_code"}) {
     out << "| " << key << " | " << shown(record.value(key, json{})) << " |\n";
   }
-  out << "| compute-sanitizer memcheck | " << shown(record.value("memcheck", json{})) << " |\n";
+  const auto sanitizer = record.value("sanitizer", json::object());
+  for (const auto& [run, said] : sanitizer.items()) {
+    out << "| compute-sanitizer " << run << " | " << shown(said) << " |\n";
+  }
 
   out << "\n## Tests\n\n| executable | passed | failed | skipped | |\n|---|--:|--:|--:|---|\n";
   for (const auto& row : record.value("tests", json::array())) {
     out << "| " << shown(row.at("name")) << " | " << row.at("passed") << " | " << row.at("failed")
         << " | " << row.at("skipped") << " | " << joined(row.at("failures")) << " |\n";
+  }
+
+  const auto rules = record.value("rules", json::array());
+  const auto devices = devices_of(rules);
+  out << "\n## Rules\n\n"
+      << "Cases of `tests/conformance` that passed, rule by rule.\n\n| | rule |";
+  for (const auto& device : devices) out << " " << device << " |";
+  out << " |\n|--:|---|";
+  for (std::size_t i = 0; i <= devices.size(); ++i) out << "---|";
+  out << "\n";
+  for (const auto& row : rules) {
+    out << "| " << row.at("rule") << " | " << shown(row.at("says")) << " | ";
+    for (const auto& device : devices) out << cases(row.value(device, json{})) << " | ";
+    out << joined(row.at("faults")) << " |\n";
   }
 
   out << "\n## decode\n\n"

@@ -7,6 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/gate/reports.hpp"
+#include "tests/gate/rules.hpp"
+
 namespace reprise::gate {
 namespace {
 
@@ -25,6 +28,10 @@ struct expected_run {
 };
 
 constexpr int tokens = 96;
+
+// A tool of compute-sanitizer and the test that it watches.
+constexpr std::array watched{"memcheck_replay_test", "memcheck_conformance_test",
+                             "racecheck_replay_test", "initcheck_replay_test"};
 
 constexpr std::array<expected_run, 6> runs{{
     {"one", 1, false, true, false, "one_eager"},
@@ -58,39 +65,51 @@ json read_or_null(const fs::path& file) {
   return value.is_discarded() ? json(nullptr) : value;
 }
 
-json value_at(const json& object, const char* key) {
-  return object.is_object() && object.contains(key) ? object.at(key) : json(nullptr);
+std::vector<std::string> names_in(const fs::path& file) {
+  std::ifstream in{file};
+  return {std::istream_iterator<std::string>{in}, {}};
 }
 
-json list_at(const json& object, const char* key) {
-  auto list = value_at(object, key);
-  return list.is_array() ? list : json::array();
+// What a test executable left: one report, or one for each part that ran in a process of its own.
+std::vector<std::string> parts_of(const fs::path& folder, const std::string& name) {
+  std::vector<std::string> parts;
+  for (const auto& part : names_in(folder / (name + ".parts"))) parts.push_back(name + "." + part);
+  if (parts.empty()) parts.push_back(name);
+  return parts;
 }
 
 json test_row(const fs::path& folder, const std::string& name) {
   json row{
       {"name", name}, {"passed", 0}, {"failed", 0}, {"skipped", 0}, {"failures", json::array()}};
-  int passed = 0, failed = 0, skipped = 0;
-  const auto report = read_or_null(folder / (name + ".json"));
-  for (const auto& suite : list_at(report, "testsuites")) {
-    for (const auto& test : list_at(suite, "testsuite")) {
-      if (test.contains("failures")) {
-        ++failed;
-        row["failures"].push_back(suite.value("name", "") + "." + test.value("name", ""));
-      } else if (test.value("result", "") == "SKIPPED") {
-        ++skipped;
-      } else if (test.value("status", "") == "RUN") {
-        ++passed;
-      }
+  const auto count = [&](const char* what) { row[what] = row[what].get<int>() + 1; };
+  for (const auto& part : parts_of(folder, name)) {
+    const int failed_before = row["failed"];
+    each_test(read_or_null(folder / (part + ".json")),
+              [&](const std::string& suite, const std::string& test, verdict how) {
+                count(name_of(how));
+                if (how == verdict::failed) row["failures"].push_back(suite + "." + test);
+              });
+    const auto status = read_line(folder / (part + ".rc"));
+    if (status != "0" && row["failed"] == failed_before) {
+      row["failures"].push_back((part == name ? "" : part + ": ") + "exit status " + status);
     }
   }
-  const auto status = read_line(folder / (name + ".rc"));
-  if (status != "0" && failed == 0) row["failures"].push_back("exit status " + status);
-  if (passed == 0) row["failures"].push_back("no test passed");
-  row["passed"] = passed;
-  row["failed"] = failed;
-  row["skipped"] = skipped;
+  if (row["passed"] == 0) row["failures"].push_back("no test passed");
   return row;
+}
+
+json rule_rows(const fs::path& folder) {
+  std::vector<json> reports;
+  for (const auto& part : parts_of(folder, "conformance_test")) {
+    reports.push_back(read_or_null(folder / (part + ".json")));
+  }
+  return rules_of(reports);
+}
+
+// A tool of compute-sanitizer was clean, or could not run; it did not find errors.
+bool is_no_fault(const json& sanitizer) {
+  return sanitizer == "clean" ||
+         (sanitizer.is_string() && sanitizer.get<std::string>().starts_with("not run: "));
 }
 
 json texts_of_golden(const json& golden, const json& requests) {
@@ -163,11 +182,6 @@ json decode_row(const fs::path& folder, const expected_run& run, const json& gol
   return row;
 }
 
-std::vector<std::string> names_in(const fs::path& file) {
-  std::ifstream in{file};
-  return {std::istream_iterator<std::string>{in}, {}};
-}
-
 }  // namespace
 
 json read_json(const fs::path& file) {
@@ -179,7 +193,7 @@ json read_json(const fs::path& file) {
 json summarise(const fs::path& results, const json& golden) {
   json record{{"date", read_line(results / "date")},
               {"device_code", read_line(results / "device_code")},
-              {"memcheck", read_line(results / "memcheck")}};
+              {"sanitizer", json::object()}};
   const auto doctor = read_or_null(results / "doctor.json");
   record["toolkit"] = value_at(doctor, "cuda_toolkit");
   record["driver"] = value_at(doctor, "cuda_driver");
@@ -188,15 +202,19 @@ json summarise(const fs::path& results, const json& golden) {
     if (value_at(device, "name") == "cuda:0") record["card"] = value_at(device, "model");
   }
 
-  bool green = record["card"].is_string() && record["device_code"] != "" &&
-               (record["memcheck"] == "clean" ||
-                record["memcheck"].get<std::string>().starts_with("not run: "));
+  bool green = record["card"].is_string() && record["device_code"] != "";
+  for (const auto* run : watched) {
+    record["sanitizer"][run] = read_line(results / "sanitizer" / run);
+    green = green && is_no_fault(record["sanitizer"][run]);
+  }
   record["tests"] = json::array();
   for (const auto& name : names_in(results / "tests" / "list")) {
     record["tests"].push_back(test_row(results / "tests", name));
     green = green && record["tests"].back()["failures"].empty();
   }
   green = green && !record["tests"].empty();
+  record["rules"] = rule_rows(results / "tests");
+  for (const auto& row : record["rules"]) green = green && row["faults"].empty();
   record["decode"] = json::array();
   for (const auto& run : runs) {
     record["decode"].push_back(decode_row(results / "decode", run, golden));

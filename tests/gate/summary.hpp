@@ -2,9 +2,11 @@
 //
 //   date, device_code      the moment, and scripts/tree_hash.sh of what was built
 //   doctor.json            `reprise doctor --json`
-//   tests/NAME.{json,rc}   GoogleTest's own report and the exit status, for each name in tests/list
+//   tests/NAME.{json,rc}   GoogleTest's own report and the exit status, for each name in
+//   tests/list;
+//                          NAME.PART.{json,rc} instead, for each name in tests/NAME.parts
 //   decode/NAME.{json,rc}  one run of `reprise run decode`; summary.cpp has the table of them
-//   memcheck               "clean", "errors", or "not run: why"
+//   sanitizer/TOOL_TEST    "clean", "errors", "no case ran", or "not run: why"
 //
 // Called by main.cpp on the machine with the GPU. Whatever is missing is a fault, not an exception.
 #pragma once

@@ -26,6 +26,9 @@ json decoded(json requests, int captured, int replayed, int eager) {
           {"requests", std::move(requests)}};
 }
 
+constexpr const char* sanitizer_runs[] = {"memcheck_replay_test", "memcheck_conformance_test",
+                                          "racecheck_replay_test", "initcheck_replay_test"};
+
 // A results folder of a good day; tests spoil one thing of it.
 class gate_summary : public testing::Test {
  protected:
@@ -35,13 +38,19 @@ class gate_summary : public testing::Test {
     folder_ = pattern;
     fs::create_directories(folder_ / "tests");
     fs::create_directories(folder_ / "decode");
+    fs::create_directories(folder_ / "sanitizer");
     put("date", "2026-01-02T03:04:05Z");
     put("device_code", "abc");
-    put("memcheck", "clean");
+    for (const auto* run : sanitizer_runs) put(fs::path{"sanitizer"} / run, "clean");
     put("doctor.json", json{{"cuda_toolkit", "13.0"},
                             {"cuda_driver", "580"},
                             {"devices", {{{"name", "cuda:0"}, {"model", "H200"}}}}});
-    put("tests/list", "ops_test");
+    put("tests/list", "ops_test conformance_test");
+    put("tests/conformance_test.parts", "rest rule_18_cycles");
+    put("tests/conformance_test.rest.rc", "0");
+    put("tests/conformance_test.rest.json", tests_of_rules());
+    put("tests/conformance_test.rule_18_cycles.rc", "0");
+    put("tests/conformance_test.rule_18_cycles.json", {{"testsuites", json::array()}});
     put("tests/ops_test.rc", "0");
     put("tests/ops_test.json", tests_of_ops(json::object()));
     const json golden_one = {one_request("In", "A")};
@@ -60,6 +69,24 @@ class gate_summary : public testing::Test {
                   {{"name", "needs_two"}, {"status", "RUN"}, {"result", "SKIPPED"}}};
     tests[1].update(second);
     return {{"testsuites", {{{"name", "ops"}, {"testsuite", tests}}}}};
+  }
+
+  // Three cases of each rule on each device.
+  static json tests_of_rules() {
+    json suites = json::array();
+    for (int rule = 1; rule <= 23; ++rule) {
+      json tests = json::array();
+      for (const auto* test : {"a", "b", "c"}) {
+        for (const auto* device : {"cpu", "cuda_0"}) {
+          tests.push_back({{"name", std::string{test} + "/" + device},
+                           {"status", "RUN"},
+                           {"result", "COMPLETED"}});
+        }
+      }
+      suites.push_back({{"name", (rule < 10 ? "rule_0" : "rule_") + std::to_string(rule)},
+                        {"testsuite", std::move(tests)}});
+    }
+    return {{"testsuites", std::move(suites)}};
   }
 
   void put(const fs::path& name, const json& what) const {
@@ -155,11 +182,79 @@ TEST_F(gate_summary, a_run_on_the_cpu_is_not_green) {
   EXPECT_EQ(judged().at("green"), false);
 }
 
-TEST_F(gate_summary, memory_errors_are_not_green_but_a_tool_that_is_not_there_is) {
-  put("memcheck", "errors");
-  EXPECT_EQ(judged().at("green"), false);
-  put("memcheck", "not run: no compute-sanitizer on PATH");
+TEST_F(gate_summary, errors_of_a_sanitizer_are_not_green_but_a_tool_that_is_not_there_is) {
+  for (const auto* run : sanitizer_runs) {
+    const auto file = fs::path{"sanitizer"} / run;
+    put(file, "errors");
+    EXPECT_EQ(judged().at("green"), false) << run;
+    put(file, "not run: no compute-sanitizer on PATH");
+    EXPECT_EQ(judged().at("green"), true) << run;
+    EXPECT_EQ(judged().at("sanitizer").at(run), "not run: no compute-sanitizer on PATH");
+    remove(file);
+    EXPECT_EQ(judged().at("green"), false) << run << " left nothing";
+    put(file, "clean");
+  }
+}
+
+TEST_F(gate_summary, each_rule_is_counted_on_each_device) {
+  const auto rules = judged().at("rules");
+  ASSERT_EQ(rules.size(), 23u);
+  for (const auto& row : rules) {
+    EXPECT_EQ(row.at("cuda"), (json{{"passed", 3}, {"failed", 0}, {"skipped", 0}}));
+    EXPECT_EQ(row.at("cpu"), (json{{"passed", 3}, {"failed", 0}, {"skipped", 0}}));
+    EXPECT_NE(row.at("says"), "");
+  }
+  EXPECT_EQ(rules.at(4).at("rule"), 5);
+  EXPECT_EQ(judged().at("tests").at(1).at("passed"), 138);
+}
+
+TEST_F(gate_summary, a_rule_whose_case_fails_is_not_green_and_names_it) {
+  auto report = tests_of_rules();
+  auto& test = report["testsuites"][4]["testsuite"][3];
+  test["failures"] = {{{"failure", "1 != 2"}}};
+  put("tests/conformance_test.rest.json", report);
+  put("tests/conformance_test.rest.rc", "1");
+  const auto record = judged();
+  EXPECT_EQ(record.at("green"), false);
+  EXPECT_EQ(record.at("rules").at(4).at("faults"),
+            (json{"rule_05.b/cuda_0", "only 2 passed on cuda"}));
+  EXPECT_EQ(record.at("tests").at(1).at("failures"), json{"rule_05.b/cuda_0"});
+}
+
+TEST_F(gate_summary, a_rule_with_fewer_than_three_cases_on_cuda_is_not_green) {
+  auto report = tests_of_rules();
+  report["testsuites"][22]["testsuite"][5]["result"] = "SKIPPED";
+  put("tests/conformance_test.rest.json", report);
+  const auto record = judged();
+  EXPECT_EQ(record.at("green"), false);
+  EXPECT_EQ(record.at("rules").at(22).at("faults"), json{"only 2 passed on cuda"});
+  EXPECT_EQ(record.at("rules").at(22).at("cuda").at("skipped"), 1);
+}
+
+TEST_F(gate_summary, a_further_suite_of_a_rule_counts_for_it) {
+  put("tests/conformance_test.rule_18_cycles.json",
+      {{"testsuites",
+        {{{"name", "rule_18_cycles"},
+          {"testsuite",
+           {{{"name", "of_a_stream/cuda_0"}, {"status", "RUN"}, {"result", "COMPLETED"}}}}}}}});
+  EXPECT_EQ(judged().at("rules").at(17).at("cuda").at("passed"), 4);
   EXPECT_EQ(judged().at("green"), true);
+}
+
+TEST_F(gate_summary, a_part_that_dies_without_a_report_is_not_green_and_named) {
+  remove("tests/conformance_test.rule_18_cycles.json");
+  put("tests/conformance_test.rule_18_cycles.rc", "139");
+  EXPECT_EQ(judged().at("green"), false);
+  EXPECT_EQ(judged().at("tests").at(1).at("failures"),
+            json{"conformance_test.rule_18_cycles: exit status 139"});
+}
+
+TEST_F(gate_summary, a_suite_that_did_not_run_at_all_is_not_green) {
+  put("tests/list", "ops_test");
+  for (const auto* part : {"rest", "rule_18_cycles"}) {
+    remove("tests/conformance_test." + std::string{part} + ".json");
+  }
+  EXPECT_EQ(judged().at("green"), false);
 }
 
 TEST_F(gate_summary, a_stale_or_red_record_is_refused) {
@@ -178,6 +273,12 @@ TEST_F(gate_summary, the_page_names_card_counts_and_faults) {
             std::string::npos)
       << text;
   EXPECT_NE(text.find("**not green**"), std::string::npos) << text;
+  EXPECT_NE(text.find("| compute-sanitizer racecheck_replay_test | clean |"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("| 8 | A capture of nothing is a valid graph, whose launch does nothing. | 3 "
+                      "| 3 |  |"),
+            std::string::npos)
+      << text;
 }
 
 }  // namespace

@@ -45,9 +45,11 @@ bool implements_a_device(std::string_view room) {
   return room == "sim" || room == "cuda";
 }
 
-// The command and the workloads stand above the house.
+// The command, the benches and the workloads stand above the house, in this order.
+constexpr std::array<std::string_view, 3> guests{"apps", "bench", "workloads"};
+
 bool is_guest(std::string_view room) {
-  return room == "workloads" || room == "apps";
+  return std::ranges::find(guests, room) != guests.end();
 }
 
 bool is_cuda_file(const source_file& file) {
@@ -114,8 +116,10 @@ bool is_room(std::string_view name) {
 
 bool may_use(std::string_view from, std::string_view to) {
   if (from == to) return true;
-  if (from == "apps" && to == "workloads") return true;
-  if (is_guest(to)) return false;
+  if (is_guest(to)) {
+    const auto above = std::ranges::find(guests, from);
+    return above != guests.end() && above < std::ranges::find(guests, to);
+  }
   if (is_guest(from)) return find(to) != nullptr && !implements_a_device(to);
   const auto* room = find(from);
   return room != nullptr &&

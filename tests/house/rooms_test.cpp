@@ -12,7 +12,7 @@ faults of(std::string name, std::string text) {
 
 TEST(rooms, include_only_along_the_arrows_of_the_house) {
   faults found;
-  const auto files = sources_under({"reprise", "workloads", "apps"});
+  const auto files = sources_under({"reprise", "workloads", "bench", "apps"});
   for (const auto& file : files) {
     for (auto& one : include_faults(file)) found.push_back(std::move(one));
   }
@@ -69,6 +69,19 @@ TEST(rooms, only_platform_reaches_a_device_implementation) {
   EXPECT_EQ(of("apps/reprise/main.cpp", "#include \"reprise/cuda/device.hpp\"\n").size(), 1u);
   EXPECT_TRUE(of("apps/reprise/main.cpp", "#include \"reprise/platform/platform.hpp\"\n").empty());
   EXPECT_TRUE(of("apps/reprise/main.cpp", "#include \"workloads/decode/decode.hpp\"\n").empty());
+}
+
+TEST(rooms, the_benches_use_workloads_and_are_used_by_the_command_alone) {
+  EXPECT_TRUE(may_use("apps", "bench"));
+  EXPECT_TRUE(may_use("bench", "workloads"));
+  EXPECT_TRUE(may_use("bench", "platform"));
+  EXPECT_FALSE(may_use("bench", "apps"));
+  EXPECT_FALSE(may_use("workloads", "bench"));
+  EXPECT_FALSE(may_use("replay", "bench"));
+  EXPECT_FALSE(may_use("bench", "sim"));
+  EXPECT_EQ(of("bench/replay/a.cpp", "#include \"reprise/cuda/device.hpp\"\n").size(), 1u);
+  EXPECT_TRUE(of("bench/replay/a.cu", "#include \"reprise/cuda/call.cuh\"\n").empty());
+  EXPECT_EQ(of("bench/replay/a.cpp", "#include <cuda_runtime.h>\n").size(), 1u);
 }
 
 TEST(rooms, only_platform_names_a_device_implementation) {

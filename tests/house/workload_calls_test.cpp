@@ -20,6 +20,19 @@ TEST(workloads, call_nothing_of_capture_graph_executable_or_event) {
   EXPECT_FALSE(files.empty()) << "no workload was found";
 }
 
+// Nor does a bench, but for the peer that calls CUDA itself: it measures the path of `run`.
+TEST(benches, call_nothing_of_capture_graph_executable_or_event) {
+  faults found;
+  int checked = 0;
+  for (const auto& file : sources_under({"bench"})) {
+    if (file.ends_with(".cu")) continue;
+    ++checked;
+    for (auto& one : capture_api_faults(file)) found.push_back(std::move(one));
+  }
+  EXPECT_EQ(listed(found), "");
+  EXPECT_GT(checked, 0) << "no bench was found";
+}
+
 TEST(workloads, that_capture_by_themselves_are_found) {
   for (const std::string text : {
            "#include \"reprise/device/graph.hpp\"\n",

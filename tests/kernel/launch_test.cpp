@@ -84,7 +84,7 @@ TEST_P(launch_on, in_a_capture_keeps_its_arguments) {
   const buffer<double> out{memory, 10, work};
   const graph made = capture(work, [&](stream_ref c) { launch_collect(c, ints, sum, bytes, out); });
   overwrite_the_stack();
-  EXPECT_EQ(made.nodes(), 1U);
+  EXPECT_EQ(made.size(), 1U);
   const executable replayed = made.instantiate(work);
   EXPECT_EQ(read_back(work, sum), (std::vector<double>{11})) << "a capture runs nothing";
   for (int i = 0; i < 2; ++i) {

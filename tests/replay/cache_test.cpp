@@ -106,7 +106,7 @@ TEST_P(cache_test, retired_recordings_give_their_bytes_back) {
     cache.run(on.work, scaled.what, {scaled.x.from_host(values)});
     on.work.synchronize();
   };
-  for (int i = 0; i < 5; ++i) cycle();  // every pinned slot of the eager runs is there
+  for (int i = 0; i < 5; ++i) cycle();  // the memory of the eager runs is there
   const device_ref device = on.opened;
   const auto held = [&] {
     return device.state().slabs->leased_bytes() + device.state().slabs->idle_bytes() +

@@ -45,8 +45,8 @@ TEST_F(transaction_test, a_failure_at_any_call_leaves_no_trace_and_the_step_runs
     test::adding adder{memory, work, 3};
     const step what = adder.make();
     eager_runner eager{faulted};
-    // The eager fallback has run before, once per pinned slot, so that its memory is there and is
-    // not taken for the recording's.
+    // The eager fallback has run before, so that its memory is there and is not taken for the
+    // recording's.
     for (int i = 0; i < 4; ++i) eager.run(work, what, {adder.x.from_host(ones)}, {}, nullptr);
     recorder maker{faulted, eager};
     const std::size_t bytes = leased(faulted);
@@ -199,7 +199,7 @@ TEST_P(transaction_on, a_thousand_failed_captures_leave_the_bytes_of_the_first_f
     ASSERT_FALSE(done.made.has_value());
     const std::size_t now = leased(on.opened) + device_ref{on.opened}.state().slabs->idle_bytes() +
                             device_ref{on.opened}.pinned_bytes();
-    if (i == 4) bytes = now;  // every pinned slot of the eager runs is there
+    if (i == 4) bytes = now;  // the memory of the eager runs is there
     if (i > 4) {
       ASSERT_EQ(now, bytes) << "after " << i;
     }

@@ -112,7 +112,7 @@ TEST_F(cpu_device, finds_a_dead_graph_and_a_dead_executable) {
   api->destroy(graph);
   api->launch(replayed, work_on, here);
   api->destroy(replayed);
-  expect_dead("node_count", "graph", message_of<device_error>([&] { api->node_count(graph); }));
+  expect_dead("nodes", "graph", message_of<device_error>([&] { (void)api->nodes(graph, here); }));
   expect_dead("instantiate", "graph",
               message_of<device_error>([&] { api->instantiate(graph, work_on, here); }));
   expect_dead("launch", "executable",

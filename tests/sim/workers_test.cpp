@@ -7,6 +7,7 @@
 #include <latch>
 #include <limits>
 #include <set>
+#include <stdexcept>
 
 namespace reprise::sim {
 namespace {
@@ -167,6 +168,35 @@ TEST(workers, serve_callers_from_many_threads_at_once) {
   }
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(wrong, 0);
+}
+
+TEST(workers, pass_on_what_a_piece_throws_when_all_are_done) {
+  workers team{4};
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<int> inside{0};
+    EXPECT_THROW(call_of(team).parallel_for(64, 1,
+                                            [&](std::int64_t first, std::int64_t) {
+                                              ++inside;
+                                              if (first >= 32) {
+                                                --inside;
+                                                throw std::runtime_error{"no"};
+                                              }
+                                              --inside;
+                                            }),
+                 std::runtime_error);
+    EXPECT_EQ(inside, 0) << "a piece runs on after the call";
+  }
+  visits seen{64};
+  call_of(team).parallel_for(64, 1, [&](auto first, auto last) { seen.add(first, last); });
+  EXPECT_TRUE(seen.each_once());
+}
+
+TEST(workers, take_a_body_that_is_const) {
+  workers team{2};
+  std::atomic<std::int64_t> sum{0};
+  const auto body = [&](std::int64_t first, std::int64_t last) { sum += last - first; };
+  call_of(team).parallel_for(1000, 1, body);
+  EXPECT_EQ(sum, 1000);
 }
 
 TEST(workers, start_and_end_without_ever_working) {

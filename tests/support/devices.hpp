@@ -30,18 +30,19 @@ inline bool gpu_or_skip() {
 }
 
 inline std::vector<std::string> devices_under_test() {
-  if (gpu_or_skip()) return {"cpu", automatic_device()};
-  return {"cpu"};
+  std::vector<std::string> devices{"cpu"};
+  if (gpu_or_skip()) devices.push_back(automatic_device());
+  return devices;
 }
 
 inline device open_for_test(std::string_view spec, int threads = 0) {
   return open_device(spec, {.threads = threads, .counts = nullptr});
 }
 
-// For INSTANTIATE_TEST_SUITE_P: "cuda:0" is not a name that GoogleTest takes.
+// For INSTANTIATE_TEST_SUITE_P: "cuda:0" and "sim:seed=7" are not names that GoogleTest takes.
 inline std::string test_name(std::string spec) {
   for (char& c : spec) {
-    if (c == ':') c = '_';
+    if (c == ':' || c == '=') c = '_';
   }
   return spec;
 }

@@ -78,6 +78,7 @@ void batch_runner::decode(std::vector<request>& requests, const token_listener& 
   const outcome done = step(decode_, rows, rows.tokens.size());
   const double us = now_us() - start;
   ++plan_.decode_steps[size];
+  if (options_.on_step) options_.on_step({size, done.how, us});
   if (done.how == ran::eager) {
     times_.eager_us += us;
     times_.eager_tokens += running_.size();

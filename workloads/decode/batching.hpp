@@ -18,10 +18,19 @@
 
 namespace reprise::decode {
 
+// One decode step as the host sees it: from before the call until the tokens are back.
+struct step_time {
+  std::int64_t size = 0;  // of the batch
+  ran how = ran::eager;
+  double us = 0;
+};
+using step_listener = std::function<void(const step_time&)>;
+
 struct batch_options {
   std::vector<std::int64_t> sizes;  // ascending
   std::int64_t max_tokens = 96;     // per request
   sampling_options sampling;
+  step_listener on_step = {};  // told of each decode step; may be empty
 };
 
 // What the scheduler asked for, counted by itself and not by the cache: the plan that the cache's

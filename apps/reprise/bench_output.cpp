@@ -1,0 +1,30 @@
+#include "apps/reprise/bench_output.hpp"
+
+#include <fmt/format.h>
+
+#include "apps/reprise/version.hpp"
+
+namespace reprise::app {
+
+nlohmann::json bench_json(std::string_view bench, device_ref device, const std::string& command) {
+  return {{"bench", bench},
+          {"device", device.name()},
+          {"model", device.traits().model},
+          {"version", version},
+          {"command", command}};
+}
+
+nlohmann::json as_json(const bench::spread& us) {
+  if (us.count == 0) return nullptr;
+  return {{"median", us.median}, {"p10", us.p10}, {"p90", us.p90}, {"count", us.count}};
+}
+
+nlohmann::json as_json(const step_counts& counts) {
+  return {{"captured", counts.captured}, {"replayed", counts.replayed}, {"eager", counts.eager}};
+}
+
+std::string shown_us(std::optional<double> us) {
+  return us ? fmt::format("{:.2f}", *us) : "-";
+}
+
+}  // namespace reprise::app

@@ -1,0 +1,62 @@
+// The host's side of stage_inputs: slots of pinned memory that a recording's first node reads, so
+// that a replay with inputs costs the host a memcpy and one launch.
+//
+// Each replay has its slot; one is rewritten only when its replay has read it, which the host sees
+// in a pinned word without asking the device. When none is free the call waits, and the wait is
+// counted. Host inputs and the words of a random counter go this way; inputs on the device are
+// copied before the launch. One thread at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+
+#include "reprise/device/memory.hpp"
+#include "reprise/replay/philox_counter.hpp"
+#include "reprise/replay/signature.hpp"
+#include "reprise/replay/staging.hpp"
+
+namespace reprise {
+
+class input_ring {
+ public:
+  static constexpr std::size_t fewest_slots = 4;
+  static constexpr std::size_t most_slots = 32;
+  static constexpr std::size_t small_ring = std::size_t{128} << 10;  // bytes, where slots are small
+
+  // Whether the device has a body of stage_inputs, and the call has something for it to bring.
+  static bool serves(device_ref device, bindings given, bool draws);
+
+  // Takes its memory; what the kernel counts with is set up in the order of `side`.
+  input_ring(site side, pool& memory, bindings given, const input_layout& layout, bool draws);
+
+  // Captured before everything else that the recording does.
+  void record(site captured, std::byte* block) const;
+
+  // The inputs of the next replay, ahead of its launch on the stream, which `launched` confirms. A
+  // replay whose launch fails leaves its slot to the next one.
+  void fill(site at, bindings given, const philox_counter* random, const input_layout& layout,
+            std::byte* block);
+  void launched() { ++replays_; }
+
+  std::size_t slots() const { return slots_; }
+  std::size_t pinned_bytes() const { return ring_.size() + 8 * consumed_.size(); }
+  std::uint64_t waits() const { return waits_; }
+
+ private:
+  std::byte* next_slot(site at);
+
+  std::size_t slot_bytes_;
+  std::size_t slots_;
+  std::size_t inputs_;
+  std::size_t segments_;  // the inputs, and behind them the words of a counter
+  std::size_t block_bytes_;
+  pinned<std::uint8_t> ring_;
+  pinned<std::uint64_t> consumed_;
+  buffer<std::uint64_t> words_;
+  std::uint64_t replays_ = 0;
+  std::uint64_t waits_ = 0;
+};
+
+}  // namespace reprise

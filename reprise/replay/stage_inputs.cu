@@ -1,0 +1,65 @@
+// stage_inputs on CUDA: a thread per 16 bytes, one round trip over the bus for the mask and one for
+// the data.
+#include "reprise/cuda/call.cuh"
+#include "reprise/replay/stage_inputs.hpp"
+
+namespace reprise {
+
+namespace {
+
+constexpr unsigned threads = 256;
+constexpr std::uint64_t most_blocks = 128;  // enough loads in flight to fill the bus
+
+// Which segment the bytes from `at` on belong to; `segments` in the gap behind the last.
+__device__ std::uint64_t segment_of(const std::uint64_t* pairs, std::uint64_t segments,
+                                    std::uint64_t at) {
+  std::uint64_t i = 0;
+  while (i != segments && at >= pairs[2 * i] + pairs[2 * i + 1]) ++i;
+  return i;
+}
+
+__global__ void __launch_bounds__(threads)
+    stage_inputs_grid(read<std::uint8_t> ring, write<std::uint8_t> block,
+                      inout<std::uint64_t> words, write<std::uint64_t> consumed,
+                      std::uint64_t slot_bytes, std::uint64_t slots, std::uint64_t segments) {
+  const std::uint64_t turn = *static_cast<volatile std::uint64_t*>(words.data());
+  const std::uint8_t* const slot = ring.data() + turn % slots * slot_bytes;
+  const std::uint64_t there = *reinterpret_cast<const volatile std::uint64_t*>(slot);
+  const std::uint8_t* const from = slot + stage_header_bytes;
+  const std::uint64_t* const pairs = words.data() + 2;
+  const std::uint64_t end = pairs[2 * segments - 2] + pairs[2 * segments - 1];
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * threads * 16;
+  for (std::uint64_t at = (std::uint64_t{blockIdx.x} * threads + threadIdx.x) * 16; at < end;
+       at += stride) {
+    const std::uint64_t i = segment_of(pairs, segments, at);
+    if (i == segments || at < pairs[2 * i] || (there >> i & 1) == 0) continue;
+    // The ring is rewritten by the host: never through a cache that outlives the launch.
+    *reinterpret_cast<uint4*>(block.data() + at) =
+        __ldcv(reinterpret_cast<const uint4*>(from + at));
+  }
+
+  // The last block tells the host, when every block has read the count and its bytes.
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  __threadfence();
+  auto* const done = reinterpret_cast<unsigned long long*>(words.data() + 1);
+  if (atomicAdd(done, 1ull) != gridDim.x - 1) return;
+  *done = 0;
+  words.data()[0] = turn + 1;
+  __threadfence_system();
+  *static_cast<volatile std::uint64_t*>(consumed.data()) = turn + 1;
+}
+
+}  // namespace
+
+void stage_inputs_cuda(cuda_call& call, read<std::uint8_t> ring, write<std::uint8_t> block,
+                       inout<std::uint64_t> words, write<std::uint64_t> consumed,
+                       std::uint64_t slot_bytes, std::uint64_t slots, std::uint64_t segments) {
+  const std::uint64_t units = (slot_bytes - stage_header_bytes + 15) / 16;
+  const std::uint64_t wanted = (units + threads - 1) / threads;
+  const auto blocks = static_cast<unsigned>(wanted < most_blocks ? wanted : most_blocks);
+  stage_inputs_grid<<<blocks, threads, 0, call.stream()>>>(ring, block, words, consumed, slot_bytes,
+                                                           slots, segments);
+}
+
+}  // namespace reprise

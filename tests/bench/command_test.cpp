@@ -1,0 +1,168 @@
+// The benches as a person types them: the shape of their JSON and the counts in it, one clear line
+// for wrong input. Never a time.
+#include <nlohmann/json.hpp>
+
+#include "tests/support/command.hpp"
+#include "tests/support/paths.hpp"
+
+namespace reprise {
+namespace {
+
+using test::run_result;
+
+class bench_command_test : public test::command_fixture {
+ protected:
+  nlohmann::json json_of(const std::string& arguments) const {
+    const run_result result = run(arguments + " --json -");
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return nlohmann::json::parse(result.out);
+  }
+  static std::string llama_8b() {
+    return (test::source_dir() / "configs" / "llama-8b.json").string();
+  }
+};
+
+TEST_F(bench_command_test, replay_writes_a_row_for_each_way_and_says_what_was_counted) {
+  const nlohmann::json value = json_of("bench replay --device cpu --nodes 1,5 --repeats 3");
+  EXPECT_EQ(value.at("bench"), "replay");
+  EXPECT_EQ(value.at("device"), "cpu");
+  EXPECT_TRUE(value.at("model").is_string());
+  EXPECT_TRUE(value.at("version").is_string());
+  EXPECT_EQ(value.at("command"), "reprise bench replay --device cpu --nodes 1,5 --repeats 3");
+  EXPECT_EQ(value.at("repeats"), 3);
+  EXPECT_EQ(value.at("staged_bytes"), 4096);
+  EXPECT_TRUE(value.at("device_time").is_string());
+  ASSERT_EQ(value.at("rows").size(), 20U);
+  for (const nlohmann::json& row : value.at("rows")) {
+    if (row.at("variant") == "bare") continue;
+    EXPECT_EQ(row.at("calls"), 7) << "three rounds before, three measured, one after";
+    EXPECT_EQ(row.at("host_us").at("count"), 3);
+    EXPECT_LE(row.at("host_us").at("p10"), row.at("host_us").at("median"));
+    EXPECT_LE(row.at("host_us").at("median"), row.at("host_us").at("p90"));
+    EXPECT_EQ(row.at("device_us").at("count"), 3);
+    EXPECT_EQ(row.at("bitwise_equal"), true);
+    const bool replayed = row.at("variant") == "replay";
+    EXPECT_EQ(row.at("steps"), (nlohmann::json{{"captured", replayed ? 1 : 0},
+                                               {"replayed", replayed ? 6 : 0},
+                                               {"eager", replayed ? 0 : 7}}));
+  }
+}
+
+TEST_F(bench_command_test, replay_without_a_gpu_leaves_the_bare_launch_empty_and_says_why) {
+  const nlohmann::json value = json_of("bench replay --device cpu --nodes 2 --repeats 1");
+  EXPECT_EQ(value.at("adds_us"), nlohmann::json::array());
+  EXPECT_TRUE(value.at("no_bare_because").is_string());
+  int bare = 0;
+  for (const nlohmann::json& row : value.at("rows")) {
+    if (row.at("variant") != "bare") continue;
+    ++bare;
+    EXPECT_TRUE(row.at("host_us").is_null());
+    EXPECT_TRUE(row.at("device_us").is_null());
+    EXPECT_EQ(row.at("calls"), 0);
+  }
+  EXPECT_EQ(bare, 2);
+  const run_result text = run("bench replay --device cpu --nodes 2 --repeats 1");
+  EXPECT_NE(text.out.find("no bare launch"), std::string::npos) << text.out;
+}
+
+TEST_F(bench_command_test, decode_writes_a_row_for_each_batch_with_its_floor_and_its_counts) {
+  const nlohmann::json value =
+      json_of("bench decode --device cpu --batch-sizes 1,2 --tokens 3 --context 8");
+  EXPECT_EQ(value.at("bench"), "decode");
+  EXPECT_EQ(value.at("device"), "cpu");
+  EXPECT_EQ(value.at("weights"), "bf16");
+  EXPECT_EQ(value.at("command"),
+            "reprise bench decode --device cpu --batch-sizes 1,2 --tokens 3 --context 8");
+  EXPECT_GT(value.at("copies").at("bytes_per_us"), 0);
+  ASSERT_EQ(value.at("rows").size(), 2U);
+  for (const nlohmann::json& row : value.at("rows")) {
+    const std::int64_t batch = row.at("batch");
+    EXPECT_EQ(row.at("eager_us").at("count"), 3);
+    EXPECT_EQ(row.at("replayed_us").at("count"), 3);
+    EXPECT_EQ(row.at("measured_us"), row.at("replayed_us").at("median"));
+    EXPECT_GT(row.at("floor_us"), 0);
+    EXPECT_GT(row.at("weight_bytes"), 6000000);
+    EXPECT_EQ(row.at("steps").at("eager"),
+              (nlohmann::json{{"captured", 0}, {"replayed", 0}, {"eager", batch + 7}}));
+    EXPECT_EQ(row.at("steps").at("replayed"),
+              (nlohmann::json{{"captured", 1}, {"replayed", 6}, {"eager", batch}}));
+    EXPECT_EQ(row.at("steps"), row.at("planned"));
+    EXPECT_EQ(row.at("tokens_equal"), true);
+  }
+}
+
+TEST_F(bench_command_test, decode_draws_the_weights_of_a_configuration_as_bf16) {
+  nlohmann::json sizes = nlohmann::json::parse(test::contents(llama_8b()));
+  sizes["hidden_size"] = 64;
+  sizes["intermediate_size"] = 96;
+  sizes["num_hidden_layers"] = 2;
+  sizes["vocab_size"] = 300;
+  const auto file = folder / "small.json";
+  std::ofstream{file} << sizes;
+  const nlohmann::json value = json_of(
+      "bench decode --device cpu --batch-sizes 2 --tokens 2 --context 4 --config " + file.string());
+  EXPECT_EQ(value.at("weights"), "bf16");
+  EXPECT_EQ(value.at("rows").at(0).at("tokens_equal"), true);
+  // Two layers of 32 query and 8 key/value heads of 128, the output, three norms' gains and the
+  // embedding of two tokens.
+  const int layer = 2 * 64 * 4096 + 2 * 64 * 1024 + 3 * 64 * 96 + 2 * 64;
+  EXPECT_EQ(value.at("rows").at(0).at("weight_bytes"), 2 * (2 * layer + 300 * 64 + 64 + 2 * 64));
+}
+
+// Nothing of its 16 GB is drawn before the input has proved good.
+TEST_F(bench_command_test, the_large_configuration_is_read_by_both_verbs) {
+  expect_refused(
+      "run decode --device cpu --random-weights --config " + llama_8b() + " --prompt-ids 151936",
+      "vocabulary of 151936");
+  expect_refused("bench decode --device cpu --context 4090 --config " + llama_8b(),
+                 "context of 4096");
+}
+
+TEST_F(bench_command_test, progress_is_plain_lines_in_a_pipe_and_quiet_leaves_both_empty) {
+  const run_result loud = run("bench replay --device cpu --nodes 1,2 --repeats 2 --json");
+  EXPECT_NE(loud.err.find("1 nodes ...\n2 nodes ...\n"), std::string::npos) << loud.err;
+  EXPECT_EQ(loud.err.find('\r'), std::string::npos);
+  EXPECT_EQ(loud.err.find('\x1b'), std::string::npos);
+  const auto file = folder / "out.json";
+  const run_result quiet =
+      run("bench replay --device cpu --nodes 1 --repeats 2 --quiet --json " + file.string());
+  EXPECT_EQ(quiet.exit_code, 0);
+  EXPECT_EQ(quiet.out, "");
+  EXPECT_EQ(quiet.err, "");
+  EXPECT_EQ(nlohmann::json::parse(test::contents(file)).at("bench"), "replay");
+}
+
+TEST_F(bench_command_test, wrong_words_are_one_line_and_exit_2) {
+  expect_refused("bench", "subcommand");
+  expect_refused("bench dance", "dance");
+  expect_refused("bench replay --nodes 0", "--nodes");
+  expect_refused("bench replay --nodes -5", "--nodes");
+  expect_refused("bench replay --nodes 10,x", "x");
+  expect_refused("bench replay --nodes 100001", "--nodes");
+  expect_refused("bench replay --repeats 0", "--repeats");
+  expect_refused("bench replay --repeats many", "many");
+  expect_refused("bench replay --device cuda:9", "cuda:9");
+  expect_refused("bench replay --device ''", "reprise:");
+  expect_refused("bench decode --batch-sizes 0", "--batch-sizes");
+  expect_refused("bench decode --batch-sizes 1,x", "x");
+  expect_refused("bench decode --tokens 0", "--tokens");
+  expect_refused("bench decode --tokens 99999999999999999999", "--tokens");
+  expect_refused("bench decode --context 0", "--context");
+  expect_refused("bench decode --device cpu --context 1024", "--context 1024");
+  expect_refused("bench decode --config /nowhere/sizes.json", "/nowhere/sizes.json");
+  expect_refused("bench decode --device cuda:9", "cuda:9");
+  expect_refused("bench decode --threads 0", "--threads");
+  expect_refused("bench decode --json /nowhere/x.json", "/nowhere/x.json");
+  expect_refused("bench replay --json /nowhere/x.json", "/nowhere/x.json");
+}
+
+TEST_F(bench_command_test, help_has_an_example_for_each_bench) {
+  for (const char* verb : {"bench ", "bench decode ", "bench replay "}) {
+    const run_result result = run(std::string{verb} + "--help");
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_NE(result.out.find("Example: reprise bench"), std::string::npos) << verb;
+  }
+}
+
+}  // namespace
+}  // namespace reprise
