@@ -37,7 +37,10 @@ capture_state* find_foreign(core& shared, stream_record& stream) {
   if (known != nullptr && (known->foreign() == 0 || (open && known->foreign() == number))) {
     return known;
   }
-  if (known != nullptr) shared.captures.close(*known);  // he has ended it meanwhile
+  if (known != nullptr) {
+    // He has ended it meanwhile. What its works hold goes where no lock is held.
+    shared.foreign.put_aside(shared.captures.close(*known)->body());
+  }
   if (status != cudaStreamCaptureStatusActive) return nullptr;
   if (capture_state* const beside = shared.captures.find_beside(number)) {
     beside->join(stream);
@@ -54,6 +57,20 @@ capture_state* capture_of(core& shared, stream_record& stream) {
   return find_foreign(shared, stream);
 }
 
+// CUDA does not tell the device of a stream that is being captured; work for another device fails
+// when it is enqueued.
+void cuda_device::require_own(cudaStream_t native, place from) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  core_.card.check(cudaStreamIsCapturing(native, &status), "borrow", from);
+  if (status != cudaStreamCaptureStatusNone) return;
+  int ordinal = -1;
+  core_.card.check(cudaStreamGetDevice(native, &ordinal), "borrow", from);
+  if (ordinal == core_.ordinal) return;
+  throw usage_error{
+      fmt::format("borrow: the stream is of cuda:{}, the device is {}; open the stream's device",
+                  ordinal, traits_.name)};
+}
+
 stream_id cuda_device::borrow(cudaStream_t native, place from) {
   core_.enter("borrow", from);
   if (native == nullptr || native == cudaStreamLegacy || native == cudaStreamPerThread) {
@@ -61,18 +78,12 @@ stream_id cuda_device::borrow(cudaStream_t native, place from) {
         "borrow: a default stream is shared with everybody who names none; give a stream that was "
         "created for this work"};
   }
-  int ordinal = -1;
-  core_.card.check(cudaStreamGetDevice(native, &ordinal), "borrow", from);
-  if (ordinal != core_.ordinal) {
-    throw usage_error{
-        fmt::format("borrow: the stream is of cuda:{}, the device is {}; open the stream's device",
-                    ordinal, traits_.name)};
-  }
   const std::lock_guard lock{borrowed_guard_};
   stream_id known = stream_id::none;
   streams_.with([&](const stream_record& s) { return s.borrowed && s.native == native; },
                 [&](stream_record& s) { known = id_of<stream_id>(s); });
   if (known != stream_id::none) return known;
+  require_own(native, from);
   return id_of<stream_id>(streams_.add([&](stream_record& stream) {
     stream.native = native;
     stream.borrowed = true;

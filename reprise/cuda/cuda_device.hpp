@@ -110,6 +110,7 @@ class cuda_device final : public device_api {
     close_each(core_, shelf.take(record, &capture_registry::any_open));
     close_doomed();
   }
+  void require_own(cudaStream_t native, place from);
   void close_doomed() noexcept;
   void close_all_doomed() noexcept;
   void drop_foreign() noexcept;

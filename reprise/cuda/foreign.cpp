@@ -76,12 +76,18 @@ std::shared_ptr<const graph_body> foreign_graphs::find(node_id node) {
 std::vector<std::shared_ptr<graph_body>> foreign_graphs::take_gone() {
   std::vector<std::shared_ptr<graph_body>> gone;
   const std::lock_guard lock{guard_};
+  gone.swap(aside_);
   std::erase_if(all_, [&](auto& known) {
     if (!known.second.gone->load(std::memory_order_acquire)) return false;
     gone.push_back(known.second.body);
     return true;
   });
   return gone;
+}
+
+void foreign_graphs::put_aside(std::shared_ptr<graph_body> body) {
+  const std::lock_guard lock{guard_};
+  aside_.push_back(std::move(body));
 }
 
 std::size_t foreign_graphs::leave_the_rest() {

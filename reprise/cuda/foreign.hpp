@@ -34,6 +34,8 @@ class foreign_graphs {
   // Bodies whose graphs are gone, for the caller to drop where no lock is held: what they own may
   // call the device.
   std::vector<std::shared_ptr<graph_body>> take_gone();
+  // Kept until then, by whoever may not drop one.
+  void put_aside(std::shared_ptr<graph_body> body);
   // The device closes. Bodies whose graphs still exist are left to the process, and counted.
   std::size_t leave_the_rest();
 
@@ -46,6 +48,7 @@ class foreign_graphs {
   };
   std::mutex guard_;
   std::multimap<cudaGraph_t, entry> all_;
+  std::vector<std::shared_ptr<graph_body>> aside_;
 };
 
 }  // namespace reprise::cuda

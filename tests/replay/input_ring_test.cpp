@@ -68,16 +68,16 @@ TEST_P(input_ring_on, leaves_inputs_on_the_device_where_they_were_copied) {
   buffer<std::uint8_t> device_b{on_.memory, b.size(), on_.work};
   buffer<float> device_a{on_.memory, a.size(), on_.work};
   upload(on_.work, b, device_b.all());
-  recorded done = maker_.record(on_.work, step_.what,
-                                {step_.a.from_host(a), step_.b(device_b), step_.c.from_host(c)});
+  recorded done = maker_.record(
+      on_.work, step_.what, {step_.a.from_host(a), step_.b(device_b.all()), step_.c.from_host(c)});
   ASSERT_TRUE(done.made.has_value());
   for (int i = 0; i < 10; ++i) {
     a[1] = static_cast<float>(i);
     upload(on_.work, a, device_a.all());
     const bool on_host = i % 2 == 0;
     const auto now =
-        done.made->replay(on_.work, {on_host ? step_.a.from_host(a) : step_.a(device_a),
-                                     step_.b(device_b), step_.c.from_host(c)});
+        done.made->replay(on_.work, {on_host ? step_.a.from_host(a) : step_.a(device_a.all()),
+                                     step_.b(device_b.all()), step_.c.from_host(c)});
     ASSERT_TRUE(now.has_value());
     EXPECT_EQ(read_back(on_.work, (*now)[step_.of_a].get()), a);
     EXPECT_EQ(read_back(on_.work, (*now)[step_.of_b].get()), b);
@@ -90,13 +90,15 @@ TEST_P(input_ring_on, is_not_made_for_inputs_that_are_all_on_the_device) {
   buffer<std::uint8_t> b{on_.memory, 5, on_.work};
   upload(on_.work, {1, 2, 3}, a.all());
   upload<std::uint8_t>(on_.work, {1, 2, 3, 4, 5}, b.all());
-  recorded done = maker_.record(on_.work, step_.what, {step_.a(a), step_.b(b), step_.c(a)});
+  recorded done =
+      maker_.record(on_.work, step_.what, {step_.a(a.all()), step_.b(b.all()), step_.c(a.all())});
   ASSERT_TRUE(done.made.has_value());
   EXPECT_EQ(done.made->staging_slots(), 0U);
   EXPECT_EQ(done.made->nodes(), 3U);
   // Nor does it hinder a later call that binds one on the host.
   const std::vector<float> host{4, 5, 6};
-  const auto now = done.made->replay(on_.work, {step_.a.from_host(host), step_.b(b), step_.c(a)});
+  const auto now =
+      done.made->replay(on_.work, {step_.a.from_host(host), step_.b(b.all()), step_.c(a.all())});
   ASSERT_TRUE(now.has_value());
   EXPECT_EQ(read_back(on_.work, (*now)[step_.of_a].get()), host);
 }
