@@ -73,6 +73,7 @@ void cuda_device::require_own(cudaStream_t native, place from) {
 
 stream_id cuda_device::borrow(cudaStream_t native, place from) {
   core_.enter("borrow", from);
+  drop_foreign();
   if (native == nullptr || native == cudaStreamLegacy || native == cudaStreamPerThread) {
     throw usage_error{
         "borrow: a default stream is shared with everybody who names none; give a stream that was "

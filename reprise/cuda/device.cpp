@@ -78,7 +78,7 @@ cuda_device::~cuda_device() {
   const auto is_borrowed = [](const auto& record) { return record.borrowed; };
   close_each(core_, take_if(streams, [](const auto& record) { return record.forgotten; }));
   executables.remove_if(is_borrowed);
-  graphs.remove_if([](const graph_record& g) { return g.body && g.body->borrowed; });
+  graphs.remove_if([](const graph_record& g) { return !g.body || g.body->borrowed; });
   auto lent = take_if(streams, is_borrowed);
   if (!lent.empty() && !core_.card.lost()) {
     // Their owner may have destroyed them; what they read of ours must be read.

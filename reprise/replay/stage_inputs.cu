@@ -1,5 +1,8 @@
-// stage_inputs on CUDA: a thread per 16 bytes, one round trip over the bus for the mask and one for
-// the data.
+// stage_inputs on CUDA: a thread per 16 bytes.
+//
+// Floor: one round trip over the bus, a microsecond or two, and the bytes at its rate. So the mask
+// and the data are asked for at once, and nothing waits for a fence of the whole system: the host
+// rewrites a slot only when it has seen the count, which is written after every byte was read.
 #include "reprise/cuda/call.cuh"
 #include "reprise/replay/stage_inputs.hpp"
 
@@ -24,29 +27,30 @@ __global__ void __launch_bounds__(threads)
                       std::uint64_t slot_bytes, std::uint64_t slots, std::uint64_t segments) {
   const std::uint64_t turn = *static_cast<volatile std::uint64_t*>(words.data());
   const std::uint8_t* const slot = ring.data() + turn % slots * slot_bytes;
-  const std::uint64_t there = *reinterpret_cast<const volatile std::uint64_t*>(slot);
   const std::uint8_t* const from = slot + stage_header_bytes;
   const std::uint64_t* const pairs = words.data() + 2;
   const std::uint64_t end = pairs[2 * segments - 2] + pairs[2 * segments - 1];
   const std::uint64_t stride = std::uint64_t{gridDim.x} * threads * 16;
-  for (std::uint64_t at = (std::uint64_t{blockIdx.x} * threads + threadIdx.x) * 16; at < end;
-       at += stride) {
+  std::uint64_t at = (std::uint64_t{blockIdx.x} * threads + threadIdx.x) * 16;
+  // Never through a cache that outlives the launch: the host rewrites the ring.
+  const std::uint64_t there = __ldcv(reinterpret_cast<const unsigned long long*>(slot));
+  for (; at < end; at += stride) {
+    const uint4 bytes = __ldcv(reinterpret_cast<const uint4*>(from + at));
     const std::uint64_t i = segment_of(pairs, segments, at);
     if (i == segments || at < pairs[2 * i] || (there >> i & 1) == 0) continue;
-    // The ring is rewritten by the host: never through a cache that outlives the launch.
-    *reinterpret_cast<uint4*>(block.data() + at) =
-        __ldcv(reinterpret_cast<const uint4*>(from + at));
+    *reinterpret_cast<uint4*>(block.data() + at) = bytes;
   }
 
   // The last block tells the host, when every block has read the count and its bytes.
   __syncthreads();
   if (threadIdx.x != 0) return;
-  __threadfence();
-  auto* const done = reinterpret_cast<unsigned long long*>(words.data() + 1);
-  if (atomicAdd(done, 1ull) != gridDim.x - 1) return;
-  *done = 0;
+  if (gridDim.x != 1) {
+    __threadfence();
+    auto* const done = reinterpret_cast<unsigned long long*>(words.data() + 1);
+    if (atomicAdd(done, 1ull) != gridDim.x - 1) return;
+    *done = 0;
+  }
   words.data()[0] = turn + 1;
-  __threadfence_system();
   *static_cast<volatile std::uint64_t*>(consumed.data()) = turn + 1;
 }
 
