@@ -25,6 +25,17 @@ void complain(std::string_view what) {
   fmt::print(stderr, "reprise: {}\n", line);
 }
 
+// "see reprise bench replay --help": the help of the innermost verb that was given.
+std::string see_help(const CLI::App& root) {
+  std::string verbs = "reprise";
+  const CLI::App* at = &root;
+  while (!at->get_subcommands().empty()) {
+    at = at->get_subcommands().front();
+    verbs += " " + at->get_name();
+  }
+  return fmt::format("see {} --help", verbs);
+}
+
 int run(int argc, char** argv) {
   int exit_code = 0;
   CLI::App root{"Reprise: capture a step once, replay it exactly.", "reprise"};
@@ -49,11 +60,11 @@ int run(int argc, char** argv) {
   } catch (const CLI::RequiredError& wrong) {
     // CLI11 misses the verb before it looks at the word that stands in its place.
     const std::vector<std::string> unknown = root.remaining(true);
-    complain(unknown.empty() ? fmt::format("{}; see reprise --help", wrong.what())
-                             : fmt::format("'{}' is unknown here; see reprise --help", unknown[0]));
+    complain(unknown.empty() ? fmt::format("{}; {}", wrong.what(), see_help(root))
+                             : fmt::format("'{}' is unknown here; {}", unknown[0], see_help(root)));
     return 2;
   } catch (const CLI::ParseError& wrong) {
-    complain(fmt::format("{}; see reprise --help", wrong.what()));
+    complain(fmt::format("{}; {}", wrong.what(), see_help(root)));
     return 2;
   }
   return exit_code;

@@ -22,28 +22,48 @@ void add_output_options(CLI::App& verb, output_options& into) {
 
 void check_json_target(const output_options& options) {
   if (!options.json || *options.json == "-") return;
-  const std::filesystem::path folder = std::filesystem::path{*options.json}.parent_path();
+  namespace fs = std::filesystem;
+  const fs::path target{*options.json};
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path{"."};
   std::error_code ignored;
-  const bool there = folder.empty() || std::filesystem::is_directory(folder, ignored);
-  if (!there || std::filesystem::is_directory(*options.json, ignored)) {
+  const bool is_file = target.has_filename() && !fs::is_directory(target, ignored) &&
+                       fs::is_directory(folder, ignored);
+  if (!is_file) {
     throw usage_error{
-        fmt::format("--json {}: not a file in a folder that exists; give a file name, or "
-                    "- for stdout",
+        fmt::format("--json {:?}: not a file in a folder that exists; give a file name, or - for "
+                    "stdout",
                     *options.json)};
+  }
+  const bool there = fs::exists(target, ignored);
+  if (access((there ? target : folder).c_str(), W_OK) != 0) {
+    throw usage_error{fmt::format(
+        "--json {:?}: it cannot be written; give a file that can, or - for stdout", *options.json)};
   }
 }
 
 void write_json(const output_options& options, const nlohmann::json& value) {
   const std::string text = value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
   if (*options.json == "-") {
-    std::cout << text << '\n';
+    if (!(std::cout << text << '\n').flush()) {
+      throw error{"--json -: stdout cannot be written; give a file name"};
+    }
     return;
   }
-  std::ofstream file{*options.json, std::ios::binary};
+  // Whole or not at all: what an earlier run left is replaced by a rename. A device, such as
+  // /dev/stderr, is written as it is.
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const fs::path target{*options.json};
+  const bool by_rename = !fs::exists(target, failed) || fs::is_regular_file(target, failed);
+  const fs::path written = by_rename ? fs::path{*options.json + ".partial"} : target;
+  std::ofstream file{written, std::ios::binary};
   file << text << '\n';
-  if (!file.flush()) {
-    throw error{fmt::format("--json {}: the file cannot be written", *options.json)};
-  }
+  file.close();
+  if (file && by_rename) fs::rename(written, target, failed);
+  if (file && !failed) return;
+  if (by_rename) fs::remove(written, failed);
+  throw error{fmt::format("--json {:?}: the file cannot be written; give another, or - for stdout",
+                          *options.json)};
 }
 
 bool is_terminal(std::FILE* stream) {

@@ -16,7 +16,8 @@ class launch_gate {
  public:
   virtual ~launch_gate() = default;
 
-  // On the launching thread, before each launch of an executable on the device, eager work apart.
+  // Before each launch of an executable on the device, replays of recordings among them, on the
+  // thread that launches: several threads may be in it at once.
   // May change nodes of the executable, or put another one (its twin with other nodes) in its
   // place. `refuse` makes the launch throw usage_error: nothing was enqueued.
   virtual verdict before(executable_id& may_swap, stream_ref stream) = 0;

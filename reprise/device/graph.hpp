@@ -11,8 +11,10 @@
 
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <source_location>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "reprise/device/device.hpp"
@@ -146,10 +148,19 @@ class graph : public graph_ref {
   // Its `driven` nodes, each a single kernel, are switched by kernels that run before them. Takes
   // the graph: CUDA instantiates such a one once.
   fixed_executable instantiate_device_driven(site upload_on, std::span<const node_id> driven) &&;
+  fixed_executable instantiate_device_driven(site upload_on,
+                                             std::initializer_list<node_id> driven) && {
+    return std::move(*this).instantiate_device_driven(upload_on,
+                                                      std::span{driven.begin(), driven.size()});
+  }
   // A clone in which the predecessors of each work that is gone precede its successors. Kernels,
   // copies and fills; throws usage_error for anything else, by name. Ids stay what they are.
   graph without(std::span<const node_id> gone,
                 std::source_location from = std::source_location::current()) const;
+  graph without(std::initializer_list<node_id> gone,
+                std::source_location from = std::source_location::current()) const {
+    return without(std::span{gone.begin(), gone.size()}, from);
+  }
 
  private:
   friend graph capture(site, const std::function<void(stream_ref)>&);

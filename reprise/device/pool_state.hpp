@@ -6,8 +6,6 @@
 // capture behind the place of the free, and everybody once the graph is gone.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
@@ -135,8 +133,8 @@ class pool_state : public std::enable_shared_from_this<pool_state> {
       }
       return true;
     } catch (const std::exception& failure) {
-      report_error(fmt::format("pool '{}': a block freed in a capture is kept for good: {}", label_,
-                               failure.what()));
+      report_error("pool '" + label_ +
+                   "': a block freed in a capture is kept for good: " + failure.what());
       return false;
     }
   }

@@ -215,8 +215,12 @@ void rerunner::perform(const traced_call& call) {
       keep(call, streams_, call.stream, api_.create_stream(here()));
       return;
     case call_kind::destroy_stream:
-      origins_.erase(stream);
-      graphs_touch_.ended(call.stream, graph_id::none);
+      // A stream that only joined a capture leaves it, and the capture goes on.
+      if (origins_.erase(stream) != 0) {
+        graphs_touch_.ended(call.stream, graph_id::none);
+      } else {
+        graphs_touch_.left(call.stream);
+      }
       api_.destroy(streams_.end(call.stream, number_));
       return;
     case call_kind::synchronize_stream: api_.synchronize(stream, here()); return;
@@ -291,8 +295,7 @@ void rerunner::capture(const traced_call& call) {
     }
     case call_kind::abandon_capture:
       api_.abandon_capture(stream);
-      origins_.erase(stream);
-      graphs_touch_.ended(call.stream, graph_id::none);
+      if (origins_.erase(stream) != 0) graphs_touch_.ended(call.stream, graph_id::none);
       return;
     case call_kind::capturing: answer(call, api_.capturing(stream)); return;
     case call_kind::place_in_capture:

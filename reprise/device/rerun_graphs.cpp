@@ -31,10 +31,15 @@ void rerun_graphs::ended(stream_id stream, graph_id made) {
   std::erase_if(captured_streams_, [&](const auto& one) { return one.second == over; });
 }
 
+void rerun_graphs::left(stream_id stream) {
+  captured_streams_.erase(stream);
+}
+
 void rerun_graphs::cloned(graph_id from, std::span<const node_id> gone, graph_id made) {
   rows kept = graphs_[from];
-  std::erase_if(kept,
-                [&](const row& one) { return std::ranges::find(gone, one.node) != gone.end(); });
+  for (const node_id node : gone) {
+    if (row* const found = last_of(kept, node)) kept.erase(kept.begin() + (found - kept.data()));
+  }
   graphs_[made] = std::move(kept);
 }
 
@@ -42,11 +47,18 @@ void rerun_graphs::instantiated(graph_id from, executable_id made) {
   executables_[made] = {graphs_[from], std::nullopt};
 }
 
+// A trace that was tampered with may give one number twice: it stands for the work that came last,
+// as the number of a handle does.
+rerun_graphs::row* rerun_graphs::last_of(rows& works, node_id node) {
+  const auto found =
+      std::find_if(works.rbegin(), works.rend(), [&](const row& one) { return one.node == node; });
+  return found == works.rend() ? nullptr : &*found;
+}
+
 rerun_graphs::row* rerun_graphs::find(executable_id executable, node_id node) {
   executable_row& at = executables_[executable];
   at.whole_at.reset();
-  const auto found = std::ranges::find(at.works, node, &row::node);
-  return found == at.works.end() ? nullptr : &*found;
+  return last_of(at.works, node);
 }
 
 void rerun_graphs::enabled(executable_id executable, node_id node, bool on) {

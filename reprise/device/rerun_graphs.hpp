@@ -20,6 +20,7 @@ class rerun_graphs {
   void began(stream_id stream);
   void submitted(stream_id stream, const traced_work& what, node_id node);
   void ended(stream_id stream, graph_id made);  // `none`: given up
+  void left(stream_id stream);                  // it dies in a capture that it only joined
   void cloned(graph_id from, std::span<const node_id> gone, graph_id made);
   void instantiated(graph_id from, executable_id made);
   void enabled(executable_id executable, node_id node, bool on);
@@ -49,6 +50,7 @@ class rerun_graphs {
     const auto found = map.find(key);
     return found == map.end() ? 0 : found->second;
   }
+  static row* last_of(rows& works, node_id node);
   row* find(executable_id executable, node_id node);
 
   capture_key last_capture_ = 0;

@@ -38,9 +38,9 @@ std::string cuda_driver();
 kernel_registry builtin_kernels();
 
 struct open_options {
-  int threads = 0;                        // of CPU bodies; 0: as many as the process may use
-  std::shared_ptr<call_counts> counts;    // where calls of the seam are counted, if anywhere
-  std::shared_ptr<trace_log> trace = {};  // where they are written down, if anywhere
+  int threads = 0;                           // of CPU bodies; 0: as many as the process may use
+  std::shared_ptr<call_counts> counts = {};  // where calls of the seam are counted, if anywhere
+  std::shared_ptr<trace_log> trace = {};     // where they are written down, if anywhere
 };
 
 // "auto", "cpu", "cuda:N". Throws usage_error that names the device and what there is instead.

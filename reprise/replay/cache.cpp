@@ -111,7 +111,11 @@ void replay_cache::retire(family& of, std::size_t index, std::source_location pl
 }
 
 void replay_cache::reap(std::source_location place) {
-  std::erase_if(retired_, [&](const recording& gone) { return gone.retired(place); });
+  std::erase_if(retired_, [&](const recording& gone) {
+    if (!gone.retired(place)) return false;
+    waits_of_reaped_ += gone.staging_waits();
+    return true;
+  });
 }
 
 void replay_cache::observe(std::shared_ptr<mark_observer> observer) {
@@ -137,6 +141,15 @@ std::size_t replay_cache::recordings() const {
   std::size_t count = 0;
   for (const auto& [id, of] : families_) count += of.recordings.size();
   return count;
+}
+
+std::uint64_t replay_cache::staging_waits() const {
+  std::uint64_t waits = waits_of_reaped_;
+  for (const auto& [id, of] : families_) {
+    for (const recording& made : of.recordings) waits += made.staging_waits();
+  }
+  for (const recording& gone : retired_) waits += gone.staging_waits();
+  return waits;
 }
 
 const verification* replay_cache::verified() const {

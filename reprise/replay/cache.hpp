@@ -61,6 +61,8 @@ class replay_cache {
   const step_counts& counts() const { return counts_; }
   cache_bytes bytes() const;
   std::size_t recordings() const;
+  // How often a replay waited for a free slot for its inputs.
+  std::uint64_t staging_waits() const;
   const verification* verified() const;  // null unless options.verify
 
   // The host waits for every queued run of this cache.
@@ -90,6 +92,7 @@ class replay_cache {
   std::vector<std::shared_ptr<mark_observer>> observers_;
   std::unordered_map<signature_id, family> families_;
   std::vector<recording> retired_;
+  std::uint64_t waits_of_reaped_ = 0;
   step_counts counts_;
   std::shared_ptr<const reason> off_;
   std::shared_ptr<const reason> observed_;

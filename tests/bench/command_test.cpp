@@ -164,5 +164,30 @@ TEST_F(bench_command_test, help_has_an_example_for_each_bench) {
   }
 }
 
+TEST_F(bench_command_test, json_goes_whole_to_its_target_or_is_refused_before_the_run) {
+  const std::string bench = "bench replay --device cpu --nodes 1 --repeats 1 --quiet ";
+  expect_refused(bench + "--json ''", "not a file in a folder");
+  expect_refused(bench + "--json " + (folder / "none" / "a.json").string(),
+                 "not a file in a folder");
+  const auto target = folder / "a.json";
+  std::ofstream{target} << "earlier";
+  const run_result result = run(bench + "--json " + target.string());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(nlohmann::json::parse(test::contents(target)).at("bench"), "replay");
+  EXPECT_FALSE(std::filesystem::exists(target.string() + ".partial"));
+}
+
+TEST_F(bench_command_test, json_that_cannot_be_written_fails_the_run) {
+  const std::string bench = "bench replay --device cpu --nodes 1 --repeats 1 --quiet ";
+  const run_result result = run(bench + "--json /dev/full");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("cannot be written"), std::string::npos) << result.err;
+}
+
+TEST_F(bench_command_test, wrong_words_point_to_the_help_of_their_verb) {
+  expect_refused("bench replay --nodes x", "see reprise bench replay --help");
+  expect_refused("bench", "see reprise bench --help");
+}
+
 }  // namespace
 }  // namespace reprise

@@ -23,7 +23,7 @@ class reader {
   explicit reader(const std::filesystem::path& file) : file_{file.string()} {
     std::error_code failed;
     const std::uintmax_t size = std::filesystem::file_size(file, failed);
-    if (failed) refuse("cannot be read; give a model folder that has one");
+    if (failed) refuse("cannot be read; give a config.json, or a model folder that has one");
     if (size > largest_file) refuse("is larger than 1 MiB; that is no model configuration");
     std::ifstream in{file, std::ios::binary};
     root_ = json::parse(in, nullptr, false);
