@@ -8,11 +8,11 @@
 
 #include "reprise/base/error.hpp"
 #include "reprise/cuda/device.hpp"
-#include "reprise/device/tracing.hpp"
 #include "reprise/ops/builtin.hpp"
 #include "reprise/replay/stage_inputs.hpp"
 #include "reprise/sim/device.hpp"
 #include "reprise/sim/processor.hpp"
+#include "reprise/trace/tracing.hpp"
 
 namespace reprise {
 

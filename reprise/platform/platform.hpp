@@ -12,7 +12,7 @@
 
 namespace reprise {
 
-class trace_log;  // device/tracing.hpp
+class trace_log;  // trace/tracing.hpp
 
 // One device that the command could be asked for. A kind that is not there is a row, not an error.
 struct device_row {

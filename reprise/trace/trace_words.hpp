@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "reprise/device/trace.hpp"
+#include "reprise/trace/trace.hpp"
 
 namespace reprise {
 

@@ -1,4 +1,4 @@
-#include "reprise/device/trace_numbers.hpp"
+#include "reprise/trace/trace_numbers.hpp"
 
 #include <iterator>
 

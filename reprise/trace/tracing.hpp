@@ -15,7 +15,7 @@
 #include <memory>
 
 #include "reprise/device/api.hpp"
-#include "reprise/device/trace.hpp"
+#include "reprise/trace/trace.hpp"
 
 namespace reprise {
 

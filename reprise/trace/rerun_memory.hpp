@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "reprise/device/rerun.hpp"
+#include "reprise/trace/rerun.hpp"
 
 namespace reprise {
 

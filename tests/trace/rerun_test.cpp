@@ -1,6 +1,6 @@
 // Re-runs: a trace of any device, made again on the simulated one, gives the same calls; and one of
 // a program that lets handles or memory go too early is found out.
-#include "reprise/device/rerun.hpp"
+#include "reprise/trace/rerun.hpp"
 
 #include <algorithm>
 #include <random>
@@ -8,7 +8,7 @@
 
 #include "reprise/device/faulty.hpp"
 #include "reprise/device/forwarding.hpp"
-#include "tests/device/trace_support.hpp"
+#include "tests/trace/trace_support.hpp"
 
 namespace reprise::test {
 namespace {

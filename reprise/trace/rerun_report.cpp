@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "reprise/device/rerun.hpp"
+#include "reprise/trace/rerun.hpp"
 
 namespace reprise {
 

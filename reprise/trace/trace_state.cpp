@@ -1,4 +1,4 @@
-#include "reprise/device/trace_state.hpp"
+#include "reprise/trace/trace_state.hpp"
 
 #include <string_view>
 

@@ -1,10 +1,10 @@
-#include "reprise/device/tracing.hpp"
+#include "reprise/trace/tracing.hpp"
 
 #include <type_traits>
 #include <utility>
 
 #include "reprise/device/forwarding.hpp"
-#include "reprise/device/trace_state.hpp"
+#include "reprise/trace/trace_state.hpp"
 
 namespace reprise {
 

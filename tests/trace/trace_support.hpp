@@ -8,10 +8,10 @@
 #include <string>
 #include <utility>
 
-#include "reprise/device/rerun.hpp"
-#include "reprise/device/trace.hpp"
-#include "reprise/device/trace_file.hpp"
-#include "reprise/device/tracing.hpp"
+#include "reprise/trace/rerun.hpp"
+#include "reprise/trace/trace.hpp"
+#include "reprise/trace/trace_file.hpp"
+#include "reprise/trace/tracing.hpp"
 #include "tests/device/support.hpp"
 
 namespace reprise::test {

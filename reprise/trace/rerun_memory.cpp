@@ -1,4 +1,4 @@
-#include "reprise/device/rerun_memory.hpp"
+#include "reprise/trace/rerun_memory.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "reprise/device/trace_file.hpp"
+#include "reprise/trace/trace_file.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "reprise/base/error.hpp"
-#include "reprise/device/trace_words.hpp"
+#include "reprise/trace/trace_words.hpp"
 
 namespace reprise {
 

@@ -23,7 +23,7 @@
 #include <string>
 #include <string_view>
 
-#include "reprise/device/trace.hpp"
+#include "reprise/trace/trace.hpp"
 
 namespace reprise {
 

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "reprise/device/rerun_memory.hpp"
+#include "reprise/trace/rerun_memory.hpp"
 
 namespace reprise {
 

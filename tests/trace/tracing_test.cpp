@@ -1,11 +1,11 @@
 // The tracing decorator: every call of the seam, by small numbers, without data and addresses.
-#include "reprise/device/tracing.hpp"
+#include "reprise/trace/tracing.hpp"
 
 #include <algorithm>
 #include <thread>
 
 #include "reprise/device/faulty.hpp"
-#include "tests/device/trace_support.hpp"
+#include "tests/trace/trace_support.hpp"
 
 namespace reprise::test {
 namespace {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "reprise/device/api.hpp"
-#include "reprise/device/trace.hpp"
+#include "reprise/trace/trace.hpp"
 
 namespace reprise {
 

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "reprise/base/error.hpp"
-#include "reprise/device/trace_file.hpp"
-#include "reprise/device/trace_words.hpp"
+#include "reprise/trace/trace_file.hpp"
+#include "reprise/trace/trace_words.hpp"
 
 namespace reprise {
 

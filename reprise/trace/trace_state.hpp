@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "reprise/device/trace_numbers.hpp"
-#include "reprise/device/tracing.hpp"
+#include "reprise/trace/trace_numbers.hpp"
+#include "reprise/trace/tracing.hpp"
 
 namespace reprise {
 

@@ -12,7 +12,7 @@
 #include <unordered_map>
 
 #include "reprise/device/node.hpp"
-#include "reprise/device/trace.hpp"
+#include "reprise/trace/trace.hpp"
 
 namespace reprise {
 

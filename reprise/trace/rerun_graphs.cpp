@@ -1,4 +1,4 @@
-#include "reprise/device/rerun_graphs.hpp"
+#include "reprise/trace/rerun_graphs.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // Traces as text: one text for a trace, one trace for a text, and a line for whatever is wrong.
-#include "reprise/device/trace_file.hpp"
+#include "reprise/trace/trace_file.hpp"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <random>
 
-#include "tests/device/trace_support.hpp"
+#include "tests/trace/trace_support.hpp"
 
 namespace reprise::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "reprise/device/trace.hpp"
+#include "reprise/trace/trace.hpp"
 
 #include <fmt/format.h>
 

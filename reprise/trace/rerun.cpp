@@ -1,4 +1,4 @@
-#include "reprise/device/rerun.hpp"
+#include "reprise/trace/rerun.hpp"
 
 #include <fmt/format.h>
 
@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "reprise/base/error.hpp"
-#include "reprise/device/rerun_graphs.hpp"
-#include "reprise/device/rerun_handles.hpp"
-#include "reprise/device/rerun_memory.hpp"
+#include "reprise/trace/rerun_graphs.hpp"
+#include "reprise/trace/rerun_handles.hpp"
+#include "reprise/trace/rerun_memory.hpp"
 
 namespace reprise {
 
