@@ -129,17 +129,12 @@ void run(const command_line& typed, int& exit_code) {
   const device opened = open_device(typed.device);
   std::FILE* const people = typed.output.people();
   progress_line line{people, typed.output.quiet};
-  const replay_bench_report report = bench::run_replay_bench(
-      opened, typed.options, [&](std::string_view what, std::size_t done, std::size_t total) {
-        line.show(what, done, total);
-      });
+  const replay_bench_report report =
+      bench::run_replay_bench(opened, typed.options, line.listener());
   line.clear();
   if (!typed.output.quiet) print_report(people, report, opened, typed);
   if (typed.output.json) write_json(typed.output, report_json(report, opened, typed));
-  if (const std::string failure = report.failure(); !failure.empty()) {
-    fmt::print(stderr, "reprise: {}\n", failure);
-    exit_code = 1;
-  }
+  exit_code = exit_code_of(report.failure());
 }
 
 }  // namespace

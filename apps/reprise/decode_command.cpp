@@ -217,10 +217,7 @@ void run(const command_line& typed, int& exit_code) {
   const decode::decode_report report = decode::run_decode(opened, options, listen);
   if (!typed.output.quiet) print_report(people, report, context);
   if (typed.output.json) write_json(typed.output, report_json(report, context, *calls));
-  if (const std::string failure = report.failure(); !failure.empty()) {
-    fmt::print(stderr, "reprise: {}\n", failure);
-    exit_code = 1;
-  }
+  exit_code = exit_code_of(report.failure());
 }
 
 }  // namespace

@@ -66,6 +66,12 @@ void write_json(const output_options& options, const nlohmann::json& value) {
                           *options.json)};
 }
 
+int exit_code_of(const std::string& failure) {
+  if (failure.empty()) return 0;
+  fmt::print(stderr, "reprise: {}\n", failure);
+  return 1;
+}
+
 bool is_terminal(std::FILE* stream) {
   return isatty(fileno(stream)) == 1;
 }

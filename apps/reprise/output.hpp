@@ -26,6 +26,10 @@ void add_output_options(CLI::App& verb, output_options& into);
 void check_json_target(const output_options& options);
 void write_json(const output_options& options, const nlohmann::json& value);
 
+// Of a run that checked itself: 0; or 1, when `failure` says what was wrong, which is then told on
+// stderr in one line.
+int exit_code_of(const std::string& failure);
+
 bool is_terminal(std::FILE* stream);
 
 }  // namespace reprise::app

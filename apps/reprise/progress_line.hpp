@@ -19,6 +19,12 @@ class progress_line {
   progress_line& operator=(const progress_line&) = delete;
 
   void show(std::string_view what, std::size_t done, std::size_t total);
+  // `show`, for what tells of its progress; this outlives it.
+  auto listener() {
+    return [this](std::string_view what, std::size_t done, std::size_t total) {
+      show(what, done, total);
+    };
+  }
   void clear();
 
  private:
