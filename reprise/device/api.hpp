@@ -40,6 +40,19 @@ struct device_traits {
 
 enum class memory_kind : std::uint8_t { device, pinned };
 
+class host_scheduler;  // host_thread.hpp
+
+// What a pool does with a piece of its slabs. `idle`: nobody's from now on, whatever ran before;
+// the others are in the order of a stream.
+enum class block_change : std::uint8_t { taken, freed, idle };
+struct block_note {
+  block_change change = block_change::idle;
+  std::byte* begin = nullptr;
+  std::size_t bytes = 0;
+  std::string_view pool;
+  std::source_location place;
+};
+
 // Bytes of the whole device as it reports them, all users of it counted.
 struct memory_figures {
   std::size_t total = 0;
@@ -53,6 +66,8 @@ class device_api {
   virtual ~device_api() = default;
 
   virtual const device_traits& traits() const = 0;
+  // How host threads of this device are started; null: as any other.
+  virtual host_scheduler* threads() { return nullptr; }
   // The implementation beneath all decorators.
   virtual device_api& innermost() { return *this; }
   virtual memory_figures memory(place from) = 0;
@@ -61,6 +76,10 @@ class device_api {
   // stream: it is not part of the capture. Throws out_of_memory.
   virtual std::byte* allocate(memory_kind kind, std::size_t bytes, place from) = 0;
   virtual void release(memory_kind kind, std::byte* block) noexcept = 0;
+
+  // Pools say what becomes of pieces of slabs, for devices that check what works touch. A stream
+  // that was destroyed stands for all that is over.
+  virtual void note(stream_id, const block_note&) noexcept {}
 
   // Non-blocking streams. Destroying one waits for its work first.
   virtual stream_id create_stream(place from) = 0;

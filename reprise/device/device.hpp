@@ -16,6 +16,7 @@
 #include <unordered_set>
 
 #include "reprise/base/ids.hpp"
+#include "reprise/base/mutex.hpp"
 #include "reprise/device/api.hpp"
 
 namespace reprise {
@@ -50,7 +51,7 @@ struct device_state {
   std::atomic<launch_gate*> gate{nullptr};
   std::atomic<int> open_captures{0};
 
-  mutable std::mutex streams_guard;
+  mutable mutex streams_guard;
   std::unordered_set<stream_id> live_streams;        // under streams_guard
   std::unordered_set<stream_id> borrowed_streams;    // likewise
   std::unordered_multiset<stream_id> dying_streams;  // likewise: their work may still run

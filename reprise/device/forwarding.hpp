@@ -13,6 +13,7 @@ class forwarding_device : public device_api {
   explicit forwarding_device(std::unique_ptr<device_api> inner) : inner_{std::move(inner)} {}
 
   const device_traits& traits() const override { return inner_->traits(); }
+  host_scheduler* threads() override { return inner_->threads(); }
   device_api& innermost() override { return inner_->innermost(); }
   memory_figures memory(place from) override { return inner_->memory(from); }
   std::byte* allocate(memory_kind kind, std::size_t bytes, place from) override {
@@ -20,6 +21,9 @@ class forwarding_device : public device_api {
   }
   void release(memory_kind kind, std::byte* block) noexcept override {
     inner_->release(kind, block);
+  }
+  void note(stream_id stream, const block_note& what) noexcept override {
+    inner_->note(stream, what);
   }
   stream_id create_stream(place from) override { return inner_->create_stream(from); }
   void destroy(stream_id stream) noexcept override { inner_->destroy(stream); }

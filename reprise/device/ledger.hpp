@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "reprise/base/mutex.hpp"
 #include "reprise/device/api.hpp"
 #include "reprise/device/device.hpp"
 
@@ -78,7 +79,7 @@ class memory_ledger {
   std::atomic<std::size_t> executable_nodes_{0};
   std::atomic<bool> closed_{false};
 
-  mutable std::mutex guard_;  // of all below
+  mutable mutex guard_;  // of all below
   std::map<const std::byte*, std::weak_ptr<pinned_memory>> pinned_;
   std::map<const pool_state*, std::weak_ptr<const pool_state>> pools_;
   std::map<std::uint64_t, std::weak_ptr<const capture_token>> tokens_;  // by capture number

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/mutex.hpp"
 #include "reprise/device/device.hpp"
 #include "reprise/device/ledger.hpp"
 #include "reprise/device/slab_store.hpp"
@@ -54,7 +55,9 @@ class pool_state : public std::enable_shared_from_this<pool_state> {
     if (fit == free_.end() && !captured) fit = join_neighbours(size, stream, place);
     if (fit == free_.end()) fit = grow(size, place);
     if (captured) given_.insert_or_assign(fit->first.second, graph_of(stream));
-    return carve(fit, size);
+    std::byte* const taken = carve(fit, size);
+    note(block_change::taken, stream.id(), taken, bytes, place);
+    return taken;
   }
 
   void release(std::byte* begin, std::size_t bytes, stream_id stream) noexcept {
@@ -68,6 +71,10 @@ class pool_state : public std::enable_shared_from_this<pool_state> {
       freed.of = std::move(given->second);
       freed.of.only = captured;
       given_.erase(given);
+    }
+    // What a capture took and nobody freed in it stays its graph's.
+    if (captured || freed.of.token.expired()) {
+      note(block_change::freed, stream, begin, size, std::source_location::current());
     }
     if (captured && !free_in_capture(freed, {device_, stream})) return;
     merge(free_.emplace(place_of(begin), std::move(freed)).first);
@@ -196,6 +203,7 @@ class pool_state : public std::enable_shared_from_this<pool_state> {
     slabs_.reserve(slabs_.size() + 1);
     const slab fresh = device_.state().slabs->lease(size, place);
     slabs_.push_back(fresh);
+    note(block_change::idle, stream_id::none, fresh.begin, fresh.bytes, place);
     const span_place all{slabs_.size() - 1, fresh.begin};
     return free_.emplace(all, span{fresh.bytes, stream_id::none, {}, {}}).first;
   }
@@ -210,6 +218,11 @@ class pool_state : public std::enable_shared_from_this<pool_state> {
     }
     used_ += size;
     return at.second;
+  }
+
+  void note(block_change change, stream_id stream, std::byte* begin, std::size_t bytes,
+            std::source_location place) const noexcept {
+    device_.api().note(stream, {change, begin, bytes, label_, place});
   }
 
   span_place place_of(std::byte* begin) const {
@@ -248,7 +261,7 @@ class pool_state : public std::enable_shared_from_this<pool_state> {
 
   device_ref device_;
   std::string label_;
-  mutable std::mutex guard_;
+  mutable mutex guard_;
   std::vector<slab> slabs_;
   free_map free_;
   std::unordered_map<const std::byte*, graph_mark> given_;  // live blocks taken inside captures

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "reprise/base/ids.hpp"
+#include "reprise/base/mutex.hpp"
 
 namespace reprise {
 
@@ -54,7 +55,7 @@ class slab_store {
 
  private:
   device_state& owner_;
-  mutable std::mutex guard_;
+  mutable mutex guard_;
   std::multimap<std::size_t, std::byte*> idle_;  // by size
   std::vector<retired_slabs> put_off_;
   std::size_t leased_ = 0;

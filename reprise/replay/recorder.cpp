@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/mutex.hpp"
 #include "reprise/replay/recording_state.hpp"
 #include "reprise/replay/warm_up_door.hpp"
 
@@ -14,7 +15,7 @@ namespace reprise {
 
 namespace {
 
-std::mutex one_capture_per_process;
+mutex one_capture_per_process;
 
 std::shared_ptr<const reason> failure(std::string_view phase, std::string_view what) {
   return std::make_shared<const reason>(

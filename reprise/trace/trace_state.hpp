@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "reprise/base/mutex.hpp"
 #include "reprise/trace/trace_numbers.hpp"
 #include "reprise/trace/tracing.hpp"
 
@@ -74,7 +75,7 @@ class trace_log::state {
     ++made_.left_out;
   }
 
-  mutable std::mutex guard_;
+  mutable mutex guard_;
   std::size_t most_calls_;
   trace made_;
   trace_numbers numbers_;
