@@ -3,7 +3,19 @@
 #include <algorithm>
 #include <utility>
 
+#include "reprise/base/mutant.hpp"
+
 namespace reprise::sim {
+
+capture::capture(stream_id origin, bool with_places)
+    : number_{next_capture()}, with_places_{with_places}, branches_{{origin, {0}, {}, 0}} {
+  if (with_places_) branches_.front().tail = {add_place({})};
+}
+
+std::size_t capture::add_place(std::vector<std::size_t> after) {
+  made_.nodes.push_back({node_id::none, nullptr, std::move(after), {}});
+  return made_.nodes.size() - 1;
+}
 
 std::vector<stream_id> capture::streams() const {
   std::vector<stream_id> all;
@@ -14,7 +26,7 @@ std::vector<stream_id> capture::streams() const {
 node_id capture::add(stream_id stream, const work& what) {
   const std::size_t i = index_of(stream);
   const node_id id = next_node();
-  made_.nodes.push_back({id, std::make_shared<const stored_work>(what), branches_[i].tail});
+  made_.nodes.push_back({id, std::make_shared<const stored_work>(what), branches_[i].tail, {}});
   branches_[i].tail = {made_.nodes.size() - 1};
   branches_[i].last_work = ++branches_[i].before[i];
   return id;
@@ -36,8 +48,16 @@ void capture::wait(event_id event, stream_id stream) {
   }
   ++b.before[i];
   for (const std::size_t node : mark.tail) {
+    if (REPRISE_MUTANT(sim_capture_leaves_out_joins) && b.last_work != 0) break;
     if (std::ranges::find(b.tail, node) == b.tail.end()) b.tail.push_back(node);
   }
+  if (with_places_) b.tail = {add_place(std::move(b.tail))};
+}
+
+void capture::note(stream_id stream, const block_note& what) {
+  const std::vector<std::size_t>& tail = branches_[index_of(stream)].tail;
+  made_.nodes[tail.front()].notes.push_back(
+      {what.change, what.begin, what.bytes, std::string{what.pool}, what.place});
 }
 
 capture_place capture::place_of(stream_id stream) const {

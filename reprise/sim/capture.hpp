@@ -7,20 +7,23 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "reprise/base/ids.hpp"
-#include "reprise/device/node.hpp"
+#include "reprise/device/api.hpp"
 #include "reprise/sim/graph.hpp"
 
 namespace reprise::sim {
 
 class capture {
  public:
-  explicit capture(stream_id origin) : number_{next_capture()}, branches_{{origin, {0}, {}, 0}} {}
+  // `with_places`: the graph has a node for every step, so that notes can be put down.
+  capture(stream_id origin, bool with_places);
 
   stream_id origin() const { return branches_.front().stream; }
   std::uint64_t number() const { return number_; }
+  std::thread::id begun_by() const { return begun_by_; }
   std::vector<stream_id> streams() const;
 
   node_id add(stream_id stream, const work& what);
@@ -28,6 +31,9 @@ class capture {
   void record(event_id event, stream_id stream);
   // `stream` joins the capture, ordered after the event, which was recorded in it.
   void wait(event_id event, stream_id stream);
+
+  // Behind the last step of the stream, whatever comes next.
+  void note(stream_id stream, const block_note& what);
 
   capture_place place_of(stream_id stream) const;
   bool precedes(const capture_place& earlier, stream_id stream) const;
@@ -61,8 +67,11 @@ class capture {
   };
 
   std::size_t index_of(stream_id stream) const;
+  std::size_t add_place(std::vector<std::size_t> after);
 
   std::uint64_t number_;
+  std::thread::id begun_by_ = std::this_thread::get_id();
+  bool with_places_;
   std::vector<branch> branches_;  // the origin first
   std::map<event_id, point> marks_;
   graph_body made_;

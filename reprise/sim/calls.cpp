@@ -1,86 +1,124 @@
-#include "reprise/sim/cpu_device.hpp"
+#include "reprise/sim/simulated_device.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
+
+#include <thread>
+#include <utility>
 
 #include "reprise/base/error.hpp"
-#include "reprise/sim/device.hpp"
-#include "reprise/sim/processor.hpp"
 
 namespace reprise::sim {
 
-cpu_device::cpu_device(int threads) : workers_{threads > 0 ? threads : processor_threads()} {
-  traits_.name = "cpu";
-  traits_.model = processor_model();
-  traits_.bodies = device_kind::cpu;
-  traits_.arch_chain = processor_arch_chain();
-  traits_.threads = workers_.threads();
+simulated_device::simulated_device(device_traits traits, std::unique_ptr<engine> runs)
+    : traits_{std::move(traits)}, engine_{std::move(runs)} {}
+
+// With global captures every call of another thread that waits, asks or allocates spoils them.
+void simulated_device::enter(std::string_view call, place from) {
+  engine_->enter(call, from);
+  if (!global_captures_) return;
+  const std::lock_guard lock{guard_};
+  for (const auto& [origin, open] : captures_) {
+    if (open->begun_by() == std::this_thread::get_id()) continue;
+    open->invalidate(device_error{at(call, from), "another thread called it in global mode"}.what());
+  }
 }
 
-memory_figures cpu_device::memory(place) {
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return {page * static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)),
-          page * static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES))};
+memory_figures simulated_device::memory(place) {
+  return engine_->figures();
 }
 
-std::byte* cpu_device::allocate(memory_kind, std::size_t bytes, place from) {
-  std::byte* const begin = blocks_.allocate(bytes);
+std::byte* simulated_device::allocate(memory_kind kind, std::size_t bytes, place from) {
+  enter("allocate", from);
+  std::byte* const begin = engine_->allocate(kind, bytes, from);
   if (begin == nullptr) throw out_of_memory{at("allocate", from), bytes, memory(from).free};
   return begin;
 }
 
-stream_id cpu_device::create_stream(place from) {
+void simulated_device::note(stream_id stream, const block_note& what) noexcept {
+  if (!engine_->watches_memory()) return;
+  {
+    const std::lock_guard lock{guard_};
+    const auto found = streams_.find(stream);
+    if (found == streams_.end()) {
+      stream = stream_id::none;  // all of its work is over
+    } else if (found->second.open != nullptr) {
+      return found->second.open->note(stream, what);
+    }
+  }
+  engine_->note(stream, what);
+}
+
+stream_id simulated_device::create_stream(place from) {
+  engine_->enter("create_stream", from);
   const std::lock_guard lock{guard_};
   const auto id = stream_id{++last_handle_};
   streams_.emplace(id, stream_state{++streams_made_, from, nullptr});
+  engine_->open(id, streams_made_, from);
   return id;
 }
 
-void cpu_device::destroy(stream_id stream) noexcept {
+void simulated_device::destroy(stream_id stream) noexcept {
   abandon_capture(stream);
+  engine_->close(stream);
   const std::lock_guard lock{guard_};
   streams_.erase(stream);
 }
 
-void cpu_device::synchronize(stream_id stream, place from) {
-  const std::lock_guard lock{guard_};
-  if (capture* open = capture_of(stream, "synchronize", from)) {
-    refuse_in_capture(*open, "synchronize", "the host cannot wait for work that is only recorded",
-                      from);
+void simulated_device::synchronize(stream_id stream, place from) {
+  enter("synchronize", from);
+  {
+    const std::lock_guard lock{guard_};
+    if (capture* open = capture_of(stream, "synchronize", from)) {
+      refuse_in_capture(*open, "synchronize",
+                        "the host cannot wait for work that is only recorded", from);
+    }
   }
+  engine_->finish(stream, from);
 }
 
-event_id cpu_device::create_event(place) {
+event_id simulated_device::create_event(place from) {
+  engine_->enter("create_event", from);
   const std::lock_guard lock{guard_};
   const auto id = event_id{++last_handle_};
   events_.emplace(id, event_state{});
   return id;
 }
 
-void cpu_device::destroy(event_id event) noexcept {
+void simulated_device::destroy(event_id event) noexcept {
   const std::lock_guard lock{guard_};
   events_.erase(event);
+  engine_->forget(event);
 }
 
-bool cpu_device::finished(event_id event, place from) {
-  const std::lock_guard lock{guard_};
-  require_eager(event, "finished", from);
-  return true;
+bool simulated_device::finished(event_id event, place from) {
+  enter("finished", from);
+  {
+    const std::lock_guard lock{guard_};
+    require_eager(event, "finished", from);
+  }
+  return engine_->happened(event, from);
 }
 
-void cpu_device::synchronize(event_id event, place from) {
-  const std::lock_guard lock{guard_};
-  require_eager(event, "synchronize event", from);
+void simulated_device::synchronize(event_id event, place from) {
+  enter("synchronize event", from);
+  {
+    const std::lock_guard lock{guard_};
+    require_eager(event, "synchronize event", from);
+  }
+  engine_->finish(event, from);
 }
 
-bool cpu_device::record_outside(stream_id stream, event_id event, place from) {
+bool simulated_device::record_outside(stream_id stream, event_id event, place from) {
+  engine_->enter("event record", from);
   const std::lock_guard lock{guard_};
   if (capture_of(stream, "event record", from) != nullptr) return false;
   state_of(event, "event record", from) = {event_state::eagerly, 0, streams_.at(stream).number};
+  engine_->record(event, stream, from);
   return true;
 }
 
-node_id cpu_device::submit(stream_id stream, const work& what) {
+node_id simulated_device::submit(stream_id stream, const work& what) {
+  engine_->enter(name_of(what.kind), what.place);
   {
     const std::lock_guard lock{guard_};
     capture* open = capture_of(stream, name_of(what.kind), what.place);
@@ -92,13 +130,16 @@ node_id cpu_device::submit(stream_id stream, const work& what) {
       submit_event(open, stream, what);
       return node_id::none;
     }
-    if (open != nullptr) return open->add(stream, what);
+    if (open != nullptr) {
+      engine_->captured(stream, what);
+      return open->add(stream, what);
+    }
   }
-  run_now(what, workers_.ref());
+  engine_->run(stream, what);
   return node_id::none;
 }
 
-capture* cpu_device::capture_of(stream_id stream, std::string_view call, place from) const {
+capture* simulated_device::capture_of(stream_id stream, std::string_view call, place from) const {
   const auto found = streams_.find(stream);
   if (found == streams_.end()) {
     throw device_error{at(call, from), "the stream was destroyed or is of another device"};
@@ -107,7 +148,7 @@ capture* cpu_device::capture_of(stream_id stream, std::string_view call, place f
 }
 
 // "stream 3 (made at file.cpp:12)"
-std::string cpu_device::text_of(stream_id stream) const {
+std::string simulated_device::text_of(stream_id stream) const {
   const auto found = streams_.find(stream);
   if (found == streams_.end()) return "a stream that was destroyed";
   const std::string_view path = found->second.made_at.file_name();
@@ -115,12 +156,12 @@ std::string cpu_device::text_of(stream_id stream) const {
                      path.substr(path.find_last_of('/') + 1), found->second.made_at.line());
 }
 
-std::string cpu_device::spoiled_text(const capture& open) {
+std::string simulated_device::spoiled_text(const capture& open) {
   return "the capture was made invalid by: " + open.cause();
 }
 
 // A call that cannot be captured fails at once and spoils the capture, as on a GPU.
-void cpu_device::refuse_in_capture(capture& open, std::string_view call, std::string_view why,
+void simulated_device::refuse_in_capture(capture& open, std::string_view call, std::string_view why,
                                    place from) const {
   const capture_error refusal{at(call, from),
                               fmt::format("{}; do it before or after the capture", why)};
@@ -128,19 +169,19 @@ void cpu_device::refuse_in_capture(capture& open, std::string_view call, std::st
   throw refusal;
 }
 
-void cpu_device::refuse(capture* open, std::string_view call, std::string_view why,
+void simulated_device::refuse(capture* open, std::string_view call, std::string_view why,
                         place from) const {
   if (open != nullptr) refuse_in_capture(*open, call, why, from);
   throw device_error{at(call, from), why};
 }
 
-cpu_device::event_state& cpu_device::state_of(event_id event, std::string_view call, place from) {
+simulated_device::event_state& simulated_device::state_of(event_id event, std::string_view call, place from) {
   const auto found = events_.find(event);
   if (found == events_.end()) throw device_error{at(call, from), "the event was destroyed"};
   return found->second;
 }
 
-capture* cpu_device::open_capture_of(const event_state& event) const {
+capture* simulated_device::open_capture_of(const event_state& event) const {
   if (event.recorded != event_state::captured) return nullptr;
   for (const auto& [stream, open] : captures_) {
     if (open->number() == event.capture_number) return open.get();
@@ -149,7 +190,7 @@ capture* cpu_device::open_capture_of(const event_state& event) const {
 }
 
 // The host cannot wait for work that only a graph will do.
-void cpu_device::require_eager(event_id id, std::string_view call, place from) {
+void simulated_device::require_eager(event_id id, std::string_view call, place from) {
   const event_state& event = state_of(id, call, from);
   if (event.recorded != event_state::captured) return;
   if (capture* const open = open_capture_of(event)) {
@@ -160,12 +201,16 @@ void cpu_device::require_eager(event_id id, std::string_view call, place from) {
                      "place in that graph; record it on a stream behind the launch"};
 }
 
-void cpu_device::submit_event(capture* open, stream_id stream, const work& what) {
+void simulated_device::submit_event(capture* open, stream_id stream, const work& what) {
   event_state& event = state_of(what.event, name_of(what.kind), what.place);
   if (what.kind == work_kind::event_record) {
     event = {open != nullptr ? event_state::captured : event_state::eagerly,
              open != nullptr ? open->number() : 0, streams_.at(stream).number};
-    if (open != nullptr) open->record(what.event, stream);
+    if (open != nullptr) {
+      open->record(what.event, stream);
+    } else {
+      engine_->record(what.event, stream, what.place);
+    }
     return;
   }
   capture* const recorded_in = open_capture_of(event);
@@ -176,7 +221,9 @@ void cpu_device::submit_event(capture* open, stream_id stream, const work& what)
     open->wait(what.event, stream);
     return;
   }
-  if (event.recorded != event_state::captured) return;
+  if (event.recorded != event_state::captured) {
+    return engine_->wait(what.event, stream, what.place);
+  }
   if (recorded_in == nullptr) {
     throw device_error{at(name_of(what.kind), what.place),
                        "the event was recorded last in a capture that is over, so the wait would "
@@ -186,7 +233,7 @@ void cpu_device::submit_event(capture* open, stream_id stream, const work& what)
   streams_.at(stream).open = recorded_in;
 }
 
-std::string cpu_device::outside_text(const event_state& event, const capture& open) const {
+std::string simulated_device::outside_text(const event_state& event, const capture& open) const {
   if (event.recorded == event_state::never) {
     return fmt::format("the event was never recorded, so the capture on {} would lose the wait",
                        text_of(open.origin()));
@@ -198,14 +245,14 @@ std::string cpu_device::outside_text(const event_state& event, const capture& op
 }
 
 // What a GPU refuses too.
-void cpu_device::require_well_formed(capture* open, const work& what) const {
+void simulated_device::require_well_formed(capture* open, const work& what) const {
   const std::string_view call = name_of(what.kind);
   if (what.kind == work_kind::copy && what.copy.bytes != 0) {
     if (what.copy.to == nullptr || what.copy.from == nullptr) {
       refuse(open, call, "one side is a null pointer", what.place);
     }
-    const bool owned = blocks_.owns(what.copy.from, what.copy.bytes) &&
-                       blocks_.owns(what.copy.to, what.copy.bytes);
+    const bool owned = engine_->owns(what.copy.from, what.copy.bytes) &&
+                       engine_->owns(what.copy.to, what.copy.bytes);
     if (owned || open == nullptr) return;
     refuse(open, call,
            "one side is pageable host memory, which may be gone at the replay; use a pinned "
@@ -223,7 +270,7 @@ void cpu_device::require_well_formed(capture* open, const work& what) const {
              "its target must be aligned to it",
              what.place);
     }
-    if (!blocks_.owns(f.to, f.bytes)) {
+    if (!engine_->owns(f.to, f.bytes)) {
       refuse(open, call,
              "the target is pageable host memory, which a device does not write; fill it on the "
              "host",
@@ -232,8 +279,27 @@ void cpu_device::require_well_formed(capture* open, const work& what) const {
   }
 }
 
-std::unique_ptr<device_api> open_cpu(int threads) {
-  return std::make_unique<cpu_device>(threads);
+void simulated_device::spoil(stream_id stream, std::string_view cause) {
+  const std::lock_guard lock{guard_};
+  const auto found = streams_.find(stream);
+  if (found != streams_.end() && found->second.open != nullptr) {
+    found->second.open->invalidate(std::string{cause});
+  }
+}
+
+std::string simulated_device::held_text() const {
+  const std::lock_guard lock{guard_};
+  std::string text;
+  const auto add = [&](std::size_t count, std::string_view what) {
+    if (count == 0) return;
+    text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", count, what, count == 1 ? "" : "s");
+  };
+  add(streams_.size(), "stream");
+  add(events_.size(), "event");
+  add(captures_.size(), "open capture");
+  add(graphs_.size(), "graph");
+  add(executables_.size(), "executable");
+  return text;
 }
 
 }  // namespace reprise::sim

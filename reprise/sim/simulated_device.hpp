@@ -1,8 +1,8 @@
-// The in-order device: a stream is a name, its events have always happened, and only captures have
-// state. Handles are numbers that are never used twice, so a dead one is found.
+// The calls of the seam, and the rules of captures and graphs. How work runs is the engine's.
+// Handles are numbers that are never used twice, so a dead one is found.
 //
-//   cpu_device.cpp   memory, streams, events, the door for all enqueued work
-//   cpu_graphs.cpp   captures, graphs, executables
+//   calls.cpp         memory, streams, events, the door for all enqueued work
+//   graph_calls.cpp   captures, graphs, executables
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,23 @@
 
 #include "reprise/base/error.hpp"
 #include "reprise/device/api.hpp"
-#include "reprise/sim/blocks.hpp"
 #include "reprise/sim/capture.hpp"
+#include "reprise/sim/engine.hpp"
 #include "reprise/sim/graph.hpp"
-#include "reprise/sim/workers.hpp"
 
 namespace reprise::sim {
 
-class cpu_device final : public device_api {
+class simulated_device : public device_api {
  public:
-  explicit cpu_device(int threads);
+  simulated_device(device_traits traits, std::unique_ptr<engine> runs);
   const device_traits& traits() const override { return traits_; }
   memory_figures memory(place) override;
   std::byte* allocate(memory_kind, std::size_t bytes, place from) override;
-  void release(memory_kind, std::byte* block) noexcept override { blocks_.release(block); }
+  void release(memory_kind kind, std::byte* block) noexcept override {
+    engine_->release(kind, block);
+  }
+  host_scheduler* threads() override { return engine_->threads(); }
+  void note(stream_id, const block_note&) noexcept override;
 
   stream_id create_stream(place from) override;
   void destroy(stream_id stream) noexcept override;
@@ -67,9 +70,16 @@ class cpu_device final : public device_api {
   void keep(executable_id executable, std::shared_ptr<const void> owner) override;
   void destroy(executable_id executable) noexcept override;
 
-  void settle() noexcept override {}  // nothing is ever in flight
+  void settle() noexcept override { engine_->settle(); }
 
   std::size_t bytes_per_node(place) override;
+
+ protected:
+  // The capture that the stream is in is invalid from now on.
+  void spoil(stream_id stream, std::string_view cause);
+  void set_global_captures(bool on) { global_captures_ = on; }
+  // What is still there, for a device that is being closed: "2 streams, 1 graph"; empty: nothing.
+  std::string held_text() const;
 
  private:
   using capture_map = std::unordered_map<stream_id, std::unique_ptr<capture>>;
@@ -103,6 +113,7 @@ class cpu_device final : public device_api {
   executable_id add_executable(graph_id graph, std::span<const node_id> driven, stream_id upload_on,
                                std::string_view call, place from);
 
+  void enter(std::string_view call, place from);
   std::string text_of(stream_id stream) const;
   static std::string spoiled_text(const capture& open);
   [[noreturn]] void refuse_in_capture(capture& open, std::string_view call, std::string_view why,
@@ -122,10 +133,10 @@ class cpu_device final : public device_api {
   std::unique_ptr<capture> close(capture_map::iterator open);
 
   device_traits traits_;
-  workers workers_;
-  block_table blocks_;
+  const std::unique_ptr<engine> engine_;
+  bool global_captures_ = false;
 
-  mutable std::mutex guard_;  // of all below
+  mutable std::mutex guard_;  // of all below; never held while the engine runs or waits
   std::uint64_t last_handle_ = 0;
   std::uint64_t streams_made_ = 0;
   std::unordered_map<stream_id, stream_state> streams_;

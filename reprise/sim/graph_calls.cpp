@@ -1,24 +1,27 @@
-// Captures, graphs and executables of the in-order device.
+// Captures, graphs and executables of a simulated device.
 #include <fmt/format.h>
 
 #include <utility>
 
 #include "reprise/base/error.hpp"
-#include "reprise/sim/cpu_device.hpp"
+#include "reprise/sim/simulated_device.hpp"
 
 namespace reprise::sim {
 
-void cpu_device::begin_capture(stream_id stream, place from) {
+void simulated_device::begin_capture(stream_id stream, place from) {
+  engine_->enter("begin_capture", from);
   const std::lock_guard lock{guard_};
   if (capture* open = capture_of(stream, "begin_capture", from)) {
     refuse_in_capture(*open, "begin_capture", "the stream is being captured already", from);
   }
-  auto fresh = std::make_unique<capture>(stream);
+  auto fresh = std::make_unique<capture>(stream, engine_->watches_memory());
   streams_.at(stream).open = fresh.get();
   captures_.emplace(stream, std::move(fresh));
+  engine_->capture_changed(stream, true);
 }
 
-graph_id cpu_device::end_capture(stream_id stream, place from) {
+graph_id simulated_device::end_capture(stream_id stream, place from) {
+  engine_->enter("end_capture", from);
   std::unique_ptr<capture> ended;  // what it holds goes when the lock is gone
   const std::lock_guard lock{guard_};
   const auto open = captures_.find(stream);
@@ -43,33 +46,33 @@ graph_id cpu_device::end_capture(stream_id stream, place from) {
   return id;
 }
 
-void cpu_device::abandon_capture(stream_id stream) noexcept {
+void simulated_device::abandon_capture(stream_id stream) noexcept {
   std::unique_ptr<capture> ended;
   const std::lock_guard lock{guard_};
   if (const auto open = captures_.find(stream); open != captures_.end()) ended = close(open);
 }
 
-bool cpu_device::capturing(stream_id stream) const {
+bool simulated_device::capturing(stream_id stream) const {
   const std::lock_guard lock{guard_};
   const auto found = streams_.find(stream);
   return found != streams_.end() && found->second.open != nullptr;
 }
 
-capture_place cpu_device::place_in_capture(stream_id stream) const {
+capture_place simulated_device::place_in_capture(stream_id stream) const {
   const std::lock_guard lock{guard_};
   const auto found = streams_.find(stream);
   if (found == streams_.end() || found->second.open == nullptr) return {};
   return found->second.open->place_of(stream);
 }
 
-bool cpu_device::precedes(const capture_place& earlier, stream_id stream) const {
+bool simulated_device::precedes(const capture_place& earlier, stream_id stream) const {
   const std::lock_guard lock{guard_};
   const auto found = streams_.find(stream);
   return found != streams_.end() && found->second.open != nullptr &&
          found->second.open->precedes(earlier, stream);
 }
 
-void cpu_device::keep(stream_id captured, std::shared_ptr<const void> owner) {
+void simulated_device::keep(stream_id captured, std::shared_ptr<const void> owner) {
   const std::lock_guard lock{guard_};
   const auto found = streams_.find(captured);
   if (found != streams_.end() && found->second.open != nullptr) {
@@ -77,11 +80,13 @@ void cpu_device::keep(stream_id captured, std::shared_ptr<const void> owner) {
   }
 }
 
-std::vector<node_row> cpu_device::nodes(graph_id graph, place from) const {
+std::vector<node_row> simulated_device::nodes(graph_id graph, place from) const {
   return graph_of(graph, "nodes", from)->rows();
 }
 
-graph_id cpu_device::clone_without(graph_id graph, std::span<const node_id> gone, place from) {
+graph_id simulated_device::clone_without(graph_id graph, std::span<const node_id> gone,
+                                         place from) {
+  engine_->enter("clone_without", from);
   auto rest =
       std::make_shared<const graph_body>(graph_of(graph, "clone_without", from)->without(gone));
   const std::lock_guard lock{guard_};
@@ -91,26 +96,27 @@ graph_id cpu_device::clone_without(graph_id graph, std::span<const node_id> gone
 }
 
 // What a graph or an executable holds may call the device when it goes, so it goes unlocked.
-void cpu_device::destroy(graph_id graph) noexcept {
+void simulated_device::destroy(graph_id graph) noexcept {
   decltype(graphs_)::node_type gone;
   const std::lock_guard lock{guard_};
   gone = graphs_.extract(graph);
 }
 
-executable_id cpu_device::instantiate(graph_id graph, stream_id upload_on, place from) {
+executable_id simulated_device::instantiate(graph_id graph, stream_id upload_on, place from) {
   return add_executable(graph, {}, upload_on, "instantiate", from);
 }
 
-executable_id cpu_device::instantiate_device_driven(graph_id graph, std::span<const node_id> driven,
+executable_id simulated_device::instantiate_device_driven(graph_id graph, std::span<const node_id> driven,
                                                     stream_id upload_on, place from) {
   return add_executable(graph, driven, upload_on, "instantiate_device_driven", from);
 }
 
-device_node cpu_device::device_handle(executable_id executable, node_id node, place from) {
+device_node simulated_device::device_handle(executable_id executable, node_id node, place from) {
   return executable_of(executable, "device_handle", from)->handle(node);
 }
 
-void cpu_device::launch(executable_id executable, stream_id stream, place from) {
+void simulated_device::launch(executable_id executable, stream_id stream, place from) {
+  engine_->enter("launch", from);
   std::shared_ptr<executable_body> body;
   {
     const std::lock_guard lock{guard_};
@@ -119,14 +125,16 @@ void cpu_device::launch(executable_id executable, stream_id stream, place from) 
     }
     body = find_executable(executable, "launch", from);
   }
-  body->run(workers_.ref());
+  engine_->launch(body, stream, from);
 }
 
-void cpu_device::enable(executable_id executable, node_id node, bool on, place from) {
+void simulated_device::enable(executable_id executable, node_id node, bool on, place from) {
+  engine_->enter("enable", from);
   executable_of(executable, "enable", from)->enable(node, on);
 }
 
-void cpu_device::set_parameters(executable_id executable, node_id node, const work& what) {
+void simulated_device::set_parameters(executable_id executable, node_id node, const work& what) {
+  engine_->enter("set_parameters", what.place);
   const auto body = executable_of(executable, "set_parameters", what.place);
   {
     const std::lock_guard lock{guard_};
@@ -136,31 +144,35 @@ void cpu_device::set_parameters(executable_id executable, node_id node, const wo
   body->set_parameters(node, what);
 }
 
-bool cpu_device::update(executable_id executable, graph_id graph, place from) {
+bool simulated_device::update(executable_id executable, graph_id graph, place from) {
+  engine_->enter("update", from);
   return executable_of(executable, "update", from)->update(graph_of(graph, "update", from));
 }
 
-void cpu_device::keep(executable_id executable, std::shared_ptr<const void> owner) {
+void simulated_device::keep(executable_id executable, std::shared_ptr<const void> owner) {
   executable_of(executable, "keep", place::current())->keep(std::move(owner));
 }
 
-void cpu_device::destroy(executable_id executable) noexcept {
+void simulated_device::destroy(executable_id executable) noexcept {
   decltype(executables_)::node_type gone;
-  const std::lock_guard lock{guard_};
-  gone = executables_.extract(executable);
+  {
+    const std::lock_guard lock{guard_};
+    gone = executables_.extract(executable);
+  }
+  if (gone) engine_->retire(std::move(gone.mapped()));
 }
 
-std::size_t cpu_device::bytes_per_node(place) {
+std::size_t simulated_device::bytes_per_node(place) {
   return sizeof(graph_body::node) + sizeof(stored_work);
 }
 
-std::shared_ptr<const graph_body> cpu_device::graph_of(graph_id graph, std::string_view call,
+std::shared_ptr<const graph_body> simulated_device::graph_of(graph_id graph, std::string_view call,
                                                        place from) const {
   const std::lock_guard lock{guard_};
   return find_graph(graph, call, from).body;
 }
 
-const cpu_device::graph_state& cpu_device::find_graph(graph_id graph, std::string_view call,
+const simulated_device::graph_state& simulated_device::find_graph(graph_id graph, std::string_view call,
                                                       place from) const {
   const auto found = graphs_.find(graph);
   if (found == graphs_.end()) throw device_error{at(call, from), "the graph was destroyed"};
@@ -168,14 +180,14 @@ const cpu_device::graph_state& cpu_device::find_graph(graph_id graph, std::strin
   return found->second;
 }
 
-std::shared_ptr<executable_body> cpu_device::executable_of(executable_id executable,
+std::shared_ptr<executable_body> simulated_device::executable_of(executable_id executable,
                                                            std::string_view call,
                                                            place from) const {
   const std::lock_guard lock{guard_};
   return find_executable(executable, call, from);
 }
 
-const std::shared_ptr<executable_body>& cpu_device::find_executable(executable_id executable,
+const std::shared_ptr<executable_body>& simulated_device::find_executable(executable_id executable,
                                                                     std::string_view call,
                                                                     place from) const {
   const auto found = executables_.find(executable);
@@ -185,8 +197,9 @@ const std::shared_ptr<executable_body>& cpu_device::find_executable(executable_i
   return found->second;
 }
 
-executable_id cpu_device::add_executable(graph_id graph, std::span<const node_id> driven,
+executable_id simulated_device::add_executable(graph_id graph, std::span<const node_id> driven,
                                          stream_id upload_on, std::string_view call, place from) {
+  engine_->enter(call, from);
   const std::lock_guard lock{guard_};
   if (capture* open = capture_of(upload_on, call, from)) {
     refuse_in_capture(*open, call, "its upload needs a stream that is not captured", from);
@@ -199,9 +212,9 @@ executable_id cpu_device::add_executable(graph_id graph, std::span<const node_id
 }
 
 // Inside a graph: pageable memory may be gone at the replay.
-void cpu_device::require_owned(const work& what) const {
-  if (blocks_.owns(what.copy.from, what.copy.bytes) &&
-      blocks_.owns(what.copy.to, what.copy.bytes)) {
+void simulated_device::require_owned(const work& what) const {
+  if (engine_->owns(what.copy.from, what.copy.bytes) &&
+      engine_->owns(what.copy.to, what.copy.bytes)) {
     return;
   }
   throw device_error{at(name_of(what.kind), what.place),
@@ -209,12 +222,14 @@ void cpu_device::require_owned(const work& what) const {
                      "pinned buffer or a buffer of the device"};
 }
 
-std::unique_ptr<capture> cpu_device::close(capture_map::iterator open) {
+std::unique_ptr<capture> simulated_device::close(capture_map::iterator open) {
   std::unique_ptr<capture> ended = std::move(open->second);
   for (const stream_id s : ended->streams()) {
     if (const auto live = streams_.find(s); live != streams_.end()) live->second.open = nullptr;
   }
+  const stream_id origin = open->first;
   captures_.erase(open);
+  engine_->capture_changed(origin, false);
   return ended;
 }
 

@@ -1,0 +1,402 @@
+// Enqueueing: what the calls of the seam leave to be done, and behind what.
+#include "reprise/sim/adversary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "reprise/base/error.hpp"
+#include "reprise/base/mutant.hpp"
+
+namespace reprise::sim {
+
+namespace {
+
+constexpr std::size_t card_bytes = std::size_t{16} << 30;
+
+// FNV-1a over whole words would do as well; a changed source differs in some byte.
+std::uint64_t hash_of(const std::byte* from, std::size_t bytes) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    hash = (hash ^ static_cast<std::uint64_t>(from[i])) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+}  // namespace
+
+// Some seeds are near to how a real GPU behaves, and some go as far as the rules allow.
+adversary::temper adversary::temper_of(dice& seed) {
+  constexpr unsigned parts[] = {0, 8, 40, 128, 255};
+  temper made{};
+  made.eagerness = parts[seed.below(5)];
+  made.hand_overs = parts[1 + seed.below(4)];
+  made.faults = parts[seed.below(4)];
+  made.reuse = parts[seed.below(5)];
+  made.only_needed = seed.chance(128);
+  constexpr pick picks[] = {pick::any, pick::any, pick::oldest, pick::newest, pick::by_rank};
+  made.next = picks[seed.below(5)];
+  return made;
+}
+
+adversary::adversary(const adversary_options& options, std::string name)
+    : options_{options},
+      name_{std::move(name)},
+      dice_{options.seed},
+      temper_{temper_of(dice_)},
+      notes_{options.into},
+      turns_{[this] {
+               this_threads_turn = {&adversary::yield, this};
+               listens_to_faults = this;
+             },
+             [] {
+               this_threads_turn = {};
+               listens_to_faults = nullptr;
+             }},
+      outer_turn_{std::exchange(this_threads_turn, {&adversary::yield, this})},
+      outer_listener_{std::exchange(listens_to_faults, this)} {
+  host_at_ = new_lane();
+}
+
+adversary::~adversary() {
+  this_threads_turn = outer_turn_;
+  listens_to_faults = outer_listener_;
+}
+
+memory_figures adversary::figures() {
+  return {card_bytes, card_bytes - std::min(card_bytes, memory_.held())};
+}
+
+std::byte* adversary::allocate(memory_kind kind, std::size_t bytes, place from) {
+  if (bytes > figures().free) return nullptr;
+  std::byte* const begin = memory_.allocate(kind, bytes, dice_.chance(temper_.reuse));
+  notes_.add(fmt::format("thread {} allocates {} {} bytes ({})", turns_.number(), bytes,
+                         kind == memory_kind::pinned ? "pinned" : "device", sim::text_of(from)));
+  return begin;
+}
+
+// What is still to run declared what it touches; that is enough to know that it comes too late.
+void adversary::release(memory_kind kind, std::byte* block) noexcept {
+  if (block == nullptr) return;
+  std::vector<const item*> left;
+  for (const auto& [id, on] : lines_) {
+    for (const item_ref& last : on->tail) left.push_back(last.get());
+  }
+  for (const auto& [body, of] : executables_) {
+    if (of.last) left.push_back(of.last.get());
+  }
+  item_set seen;
+  while (!left.empty()) {
+    const item* const one = left.back();
+    left.pop_back();
+    if (one->done || !seen.insert(one).second) continue;
+    for (const item_ref& before : one->before) left.push_back(before.get());
+    if (!one->what) continue;
+    const work what = one->what->borrow();
+    for (const access& a : what.accesses) {
+      const auto* const at = static_cast<const std::byte*>(a.begin);
+      if (!memory_.owns(at, a.bytes) || !memory_.same_block(at, block)) continue;
+      notes_.found(kind == memory_kind::pinned ? finding_kind::stale_source
+                                               : finding_kind::use_after_free,
+                   fmt::format("{} is still to run when the {} memory it {} is released",
+                               text_of(*one, what),
+                               kind == memory_kind::pinned ? "pinned" : "device",
+                               a.writes ? "writes" : "reads"));
+      break;
+    }
+  }
+  memory_.release(block);
+}
+
+void adversary::note(stream_id stream, const block_note& what) noexcept {
+  stored_note stored{what.change, what.begin, what.bytes, std::string{what.pool}, what.place};
+  const auto found = lines_.find(stream);
+  if (found == lines_.end() || what.change == block_change::idle) {
+    item now;
+    now.clock = known_;
+    now.at = {host_at_.lane, ++host_at_.step};
+    now.clock.advance_to(now.at);
+    known_.advance_to(now.at);
+    return do_notes(now, {stored});
+  }
+  const item_ref made = next_on(found->second);
+  made->notes.push_back(std::move(stored));
+  enqueue(made);
+}
+
+void adversary::open(stream_id stream, std::uint64_t number, place from) {
+  auto made = std::make_shared<line>();
+  made->id = stream;
+  made->number = number;
+  made->made_at = from;
+  made->at = new_lane();
+  made->rank = dice_.next();
+  notes_.add(fmt::format("thread {} creates stream {} ({})", turns_.number(), number,
+                         sim::text_of(from)));
+  lines_.emplace(stream, std::move(made));
+}
+
+void adversary::close(stream_id stream) noexcept {
+  const auto found = lines_.find(stream);
+  if (found == lines_.end()) return;
+  try {
+    finish(stream, place::current());
+  } catch (const std::exception& failure) {
+    report_error(failure.what());
+  }
+  free_lanes_.push_back(found->second->at);
+  lines_.erase(stream);
+}
+
+lane_place adversary::new_lane() {
+  if (free_lanes_.empty()) return {lanes_++, 0};
+  const lane_place reused = free_lanes_.back();
+  free_lanes_.pop_back();
+  return reused;
+}
+
+// Without its work; behind the tail of the stream, which it becomes.
+item_ref adversary::next_on(const std::shared_ptr<line>& on) {
+  const item_ref made = std::make_shared<item>();
+  made->number = ++items_;
+  made->on = on;
+  made->earliest = host_time_;
+  on->clock.join(known_);
+  ++on->at.step;
+  on->clock.advance_to(on->at);
+  made->at = on->at;
+  made->clock = on->clock;
+  for (const item_ref& before : on->tail) put_behind(made, before);
+  on->tail.assign(1, made);
+  return made;
+}
+
+void adversary::put_behind(const item_ref& one, const item_ref& before) {
+  if (before->done) {
+    one->earliest = std::max(one->earliest, before->end);
+    return;
+  }
+  ++one->waits_for;
+  one->before.push_back(before);
+  before->then.push_back(one);
+}
+
+void adversary::enqueue(const item_ref& made) {
+  ++pending_;
+  ++progress_;
+  idle_pauses_ = 0;
+  if (made->waits_for == 0) ready_.push_back(made);
+}
+
+void adversary::record(event_id event, stream_id stream, place from) {
+  const auto& on = lines_.at(stream);
+  on->clock.join(known_);
+  marks_[event] = {on->tail, on->clock};
+  notes_.add(fmt::format("thread {} records an event on stream {} ({})", turns_.number(),
+                         on->number, sim::text_of(from)));
+}
+
+void adversary::wait(event_id event, stream_id stream, place from) {
+  const auto found = marks_.find(event);
+  if (found == marks_.end()) return;
+  const auto& on = lines_.at(stream);
+  notes_.add(fmt::format("thread {} lets stream {} wait for an event ({})", turns_.number(),
+                         on->number, sim::text_of(from)));
+  if (REPRISE_MUTANT(sim_event_is_not_waited_for)) return;
+  for (const item_ref& before : found->second.tail) {
+    if (std::ranges::find(on->tail, before) == on->tail.end()) on->tail.push_back(before);
+  }
+  on->clock.join(found->second.clock);
+}
+
+// Only small sources are looked at in full.
+source_print adversary::print_of(const work& what) const {
+  constexpr std::size_t most = std::size_t{64} << 10;
+  if (!options_.watches_memory || what.kind != work_kind::copy || what.copy.bytes > most) return {};
+  if (!memory_.owns(what.copy.from, what.copy.bytes) || !memory_.is_pinned(what.copy.from)) {
+    return {};
+  }
+  return {hash_of(what.copy.from, what.copy.bytes), memory_.writes_to(what.copy.from), true};
+}
+
+void adversary::run(stream_id stream, const work& what) {
+  const auto& on = lines_.at(stream);
+  const item_ref made = next_on(on);
+  work kept = what;
+  bool to_pageable = false;
+  if (what.kind == work_kind::copy && what.copy.bytes != 0) {
+    if (!memory_.owns(what.copy.from, what.copy.bytes)) {
+      // Staged at the call: the source may be reused at once.
+      made->staged.assign(what.copy.from, what.copy.from + what.copy.bytes);
+      kept.copy.from = made->staged.data();
+    }
+    to_pageable = !memory_.owns(what.copy.to, what.copy.bytes);
+  }
+  made->what = std::make_shared<const stored_work>(kept);
+  made->source = print_of(kept);
+  notes_.add(fmt::format("thread {} enqueues {}", turns_.number(), text_of(*made, what)));
+  enqueue(made);
+  if (!to_pageable) return;
+  // As CUDA does: the call returns when the bytes are there.
+  wait_for([&] { return made->done; }, {made}, name_of(what.kind), what.place);
+  passed({{made}, made->clock});
+}
+
+void adversary::launch(const std::shared_ptr<executable_body>& body, stream_id stream, place from) {
+  bury();
+  const auto& on = lines_.at(stream);
+  executable_line& of = executables_[body.get()];
+  const auto state = std::make_shared<launch_state>();
+  state->body = body;
+  state->number = ++launches_;
+  notes_.add(fmt::format("thread {} launches executable as launch {} on stream {} ({})",
+                         turns_.number(), state->number, on->number, sim::text_of(from)));
+  if (of.last && !of.last->done) reached("sim: a launch waited for its executable");
+  // An executable runs one launch at a time.
+  if (of.last && !REPRISE_MUTANT(sim_launches_of_one_executable_overlap)) {
+    if (std::ranges::find(on->tail, of.last) == on->tail.end()) on->tail.push_back(of.last);
+    on->clock.join(of.last->clock);
+  }
+  const item_ref begin = next_on(on);
+  const item_ref end = next_on(on);
+  begin->of = state;
+  end->of = state;
+  add_nodes(state, begin, end, of);
+  enqueue(begin);
+  enqueue(end);
+  of.last = end;
+}
+
+// Each node goes on in the lane of a predecessor that nobody else has gone on in, else in a lane
+// of its own; lanes last from launch to launch, since these never overlap.
+void adversary::add_nodes(const std::shared_ptr<launch_state>& of, const item_ref& begin,
+                          const item_ref& end, executable_line& lanes) {
+  const std::vector<launched_node> nodes = of->body->as_launched(of->holder);
+  const std::vector<graph_body::node>& rows = of->holder->nodes;
+  std::vector<item_ref> made;
+  std::vector<std::size_t> chain_of(nodes.size());
+  std::vector<std::size_t> ends;  // of chains: the index of the last node
+  std::vector<bool> has_successor(nodes.size(), false);
+  made.reserve(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const item_ref one = std::make_shared<item>();
+    one->number = ++items_;
+    one->on = begin->on;
+    one->of = of;
+    one->earliest = host_time_;
+    one->what = nodes[i].what;
+    one->driven_by = nodes[i].driven_by;
+    if (!rows[i].notes.empty()) one->node_notes = &rows[i].notes;
+    if (one->what) one->source = print_of(one->what->borrow());
+
+    one->clock = begin->clock;
+    std::size_t chain = ends.size();
+    for (const std::size_t before : rows[i].after) {
+      has_successor[before] = true;
+      put_behind(one, made[before]);
+      one->clock.join(made[before]->clock);
+      if (chain == ends.size() && ends[chain_of[before]] == before) chain = chain_of[before];
+    }
+    if (rows[i].after.empty()) put_behind(one, begin);
+    if (chain == ends.size()) ends.push_back(i);
+    ends[chain] = i;
+    chain_of[i] = chain;
+    if (lanes.lanes.size() <= chain) lanes.lanes.push_back(new_lane());
+    lane_place& lane = lanes.lanes[chain];
+    ++lane.step;
+    one->at = lane;
+    one->clock.advance_to(lane);
+    made.push_back(one);
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!has_successor[i]) {
+      put_behind(end, made[i]);
+      end->clock.join(made[i]->clock);
+    }
+    enqueue(made[i]);
+  }
+  begin->on->clock.join(end->clock);
+}
+
+// What it holds may call the device when it goes, so it goes when no work is running.
+void adversary::retire(std::shared_ptr<executable_body> body) noexcept {
+  const auto found = executables_.find(body.get());
+  if (found != executables_.end()) {
+    found->second.retired = true;
+    retired_.push_back(std::move(body));
+  }
+  bury();
+}
+
+void adversary::bury() noexcept {
+  if (inside_ != nullptr) return;
+  std::vector<std::shared_ptr<executable_body>> gone;
+  std::erase_if(retired_, [&](std::shared_ptr<executable_body>& body) {
+    const auto found = executables_.find(body.get());
+    const item_ref& last = found->second.last;
+    if (last && !last->done) return false;
+    // Whoever sees that it is gone knows that its launches are done.
+    if (last) known_.join(last->clock);
+    for (const lane_place& lane : found->second.lanes) free_lanes_.push_back(lane);
+    executables_.erase(found);
+    gone.push_back(std::move(body));
+    return true;
+  });
+}
+
+void adversary::settle() noexcept {
+  while (!retired_.empty()) {
+    std::vector<item_ref> ends;
+    for (const auto& body : retired_) {
+      if (const item_ref& last = executables_.at(body.get()).last) ends.push_back(last);
+    }
+    try {
+      wait_for([&] { return all_done(ends); }, ends, "settle", place::current());
+    } catch (const std::exception& failure) {
+      report_error(failure.what());
+      return;
+    }
+    bury();
+  }
+}
+
+void adversary::captured(stream_id stream, const work& what) {
+  notes_.add(fmt::format("thread {} captures '{}' on stream {} ({})", turns_.number(), what.label,
+                         lines_.at(stream)->number, sim::text_of(what.place)));
+}
+
+void adversary::capture_changed(stream_id origin, bool open) noexcept {
+  const auto found = lines_.find(origin);
+  if (found == lines_.end()) return;
+  notes_.add(fmt::format("thread {} {} a capture on stream {}", turns_.number(),
+                         open ? "begins" : "ends", found->second->number));
+}
+
+void adversary::hold(stream_id stream, bool on) {
+  line& held = *lines_.at(stream);
+  held.held = on;
+  ++progress_;
+  notes_.add(fmt::format("stream {} is {}", held.number, on ? "held" : "released"));
+}
+
+void adversary::slow(stream_id stream, std::uint64_t factor) {
+  lines_.at(stream)->slowness = factor;
+}
+
+void adversary::lasts(std::string_view label, std::uint64_t units) {
+  durations_.insert_or_assign(std::string{label}, units);
+}
+
+void adversary::host_touches(const void* begin, std::size_t bytes, bool writes, place from) {
+  item now;
+  now.at = {host_at_.lane, ++host_at_.step};
+  known_.advance_to(now.at);
+  now.clock = known_;
+  const std::string who = fmt::format("the host ({})", sim::text_of(from));
+  memory_.touch(now.clock, {now.at, std::make_shared<const party>(party{who, false})},
+                static_cast<const std::byte*>(begin), bytes, writes,
+                [&](const trespass& t) { tell(who, t); });
+}
+
+}  // namespace reprise::sim

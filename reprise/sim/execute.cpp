@@ -1,0 +1,216 @@
+// Running one work, and looking at what it touches.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "reprise/base/error.hpp"
+#include "reprise/base/mutant.hpp"
+#include "reprise/sim/adversary.hpp"
+
+namespace reprise::sim {
+
+namespace {
+
+std::string_view verb(bool writes) {
+  return writes ? "writes" : "reads";
+}
+
+// What bodies of this thread touch is noted meanwhile.
+class noting {
+ public:
+  explicit noting(touch_log& into) { touches_of_this_thread = &into; }
+  ~noting() { touches_of_this_thread = nullptr; }
+  noting(const noting&) = delete;
+  noting& operator=(const noting&) = delete;
+};
+
+}  // namespace
+
+// "'fill' on stream 2 (file.cpp:12)", "'fill' of launch 3 on stream 2 (file.cpp:12)"
+std::string adversary::text_of(const item& one, const work& what) const {
+  const std::string launch = one.of ? fmt::format("of launch {} ", one.of->number) : "";
+  return fmt::format("'{}' {}on stream {} ({})", what.label, launch, one.on->number,
+                     sim::text_of(what.place));
+}
+
+void adversary::execute(const item_ref& one) {
+  ++progress_;
+  idle_pauses_ = 0;
+  const bool off = one->driven_by != nullptr &&
+                   std::atomic_ref{*const_cast<std::uint8_t*>(one->driven_by)}.load(
+                       std::memory_order_relaxed) == 0;
+  if (one->what && !off) {
+    const work what = one->what->borrow();
+    const auto lasts = durations_.find(what.label);
+    const std::uint64_t units =
+        (lasts == durations_.end() ? 1 : lasts->second) * one->on->slowness;
+    one->end = one->earliest + units;
+    notes_.add(fmt::format("  runs {}", text_of(*one, what)));
+    notes_.add(timeline_row{std::string{what.label}, fmt::format("stream {}", one->on->number),
+                            one->earliest, one->end});
+    notes_.count_operation();
+    if (options_.watches_memory) check_source(*one, what);
+    inside_ = one.get();
+    try {
+      if (what.kind == work_kind::kernel) {
+        execute_kernel(*one, what);
+      } else {
+        run_now(what, {});
+        if (options_.watches_memory) check_declared(*one, what);
+      }
+    } catch (const std::exception& failure) {
+      notes_.found(finding_kind::misuse,
+                   fmt::format("{} threw while it ran: {}", text_of(*one, what), failure.what()));
+    }
+    inside_ = nullptr;
+  } else {
+    one->end = one->earliest;
+  }
+  do_notes(*one, one->notes);
+  if (one->node_notes != nullptr) do_notes(*one, *one->node_notes);
+  complete(one);
+}
+
+void adversary::complete(const item_ref& one) {
+  one->done = true;
+  --pending_;
+  latest_end_ = std::max(latest_end_, one->end);
+  for (const item_ref& next : one->then) {
+    next->earliest = std::max(next->earliest, one->end);
+    if (--next->waits_for == 0) ready_.push_back(next);
+  }
+  one->then.clear();
+  one->before.clear();
+  one->what.reset();
+  one->of.reset();
+  one->node_notes = nullptr;
+}
+
+// The body itself says what it touches; what its launch declared is what it may touch.
+void adversary::execute_kernel(const item& one, const work& what) {
+  if (!options_.watches_memory) return run_now(what, {});
+  touched_.clear();
+  {
+    const noting here{touched_};
+    run_now(what, {});
+  }
+  for (const touched_range& range : touched_.taken()) {
+    const std::byte* const end = range.begin + range.bytes;
+    // The part of the range that is declared, from its begin on.
+    const std::byte* covered = range.begin;
+    for (bool further = true; further && covered < end;) {
+      further = false;
+      for (const access& a : what.accesses) {
+        const auto* const from = static_cast<const std::byte*>(a.begin);
+        if (range.writes && !a.writes) continue;
+        if (from <= covered && covered < from + a.bytes) {
+          covered = std::min(end, from + a.bytes);
+          further = true;
+        }
+      }
+    }
+    if (covered != end) {
+      notes_.found(finding_kind::undeclared_access,
+                   fmt::format("{} {} {} bytes that its launch did not declare as {}; declare "
+                               "them, or do not touch them",
+                               text_of(one, what), verb(range.writes), end - covered,
+                               range.writes ? "write or inout" : "read"));
+    }
+    touch(one, what, range.begin, range.bytes, range.writes);
+  }
+}
+
+// What is no kernel does as it says; host calls and external works are believed.
+void adversary::check_declared(const item& one, const work& what) {
+  switch (what.kind) {
+    case work_kind::copy: {
+      if (what.copy.bytes == 0) return;
+      const bool from_device = memory_.owns(what.copy.from, what.copy.bytes);
+      const bool to_device = memory_.owns(what.copy.to, what.copy.bytes);
+      if (from_device && to_device) {
+        const std::string who = text_of(one, what);
+        return memory_.copy(one.clock, {one.at, std::make_shared<const party>(party{who, false})},
+                            what.copy.from, what.copy.to, what.copy.bytes,
+                            [&](const trespass& t) { tell(who, t); });
+      }
+      const bool staged = what.copy.from == one.staged.data();
+      if (!staged && one.staged.empty()) touch(one, what, what.copy.from, what.copy.bytes, false);
+      if (to_device || !from_device) {
+        if (to_device) touch(one, what, what.copy.to, what.copy.bytes, true);
+      }
+      return;
+    }
+    case work_kind::fill: return touch(one, what, what.fill.to, what.fill.bytes, true);
+    case work_kind::host_call:
+    case work_kind::external:
+      for (const access& a : what.accesses) {
+        touch(one, what, static_cast<const std::byte*>(a.begin), a.bytes, a.writes);
+      }
+      return;
+    default: return;
+  }
+}
+
+// The host may write pinned memory whenever it likes, but not between a copy and its source.
+void adversary::check_source(const item& one, const work& what) {
+  if (!one.source.taken) return;
+  if (!memory_.owns(what.copy.from, what.copy.bytes)) return;  // told when it is touched
+  const source_print now = print_of(what);
+  if (now.hash == one.source.hash || now.writes != one.source.writes) return;
+  notes_.found(finding_kind::stale_source,
+               fmt::format("{} reads {} bytes of pinned memory that the host has changed since the "
+                           "copy was enqueued; wait for the copy first, or use another slot",
+                           text_of(one, what), what.copy.bytes));
+}
+
+void adversary::touch(const item& one, const work& what, const std::byte* begin, std::size_t bytes,
+                      bool writes) {
+  const std::string who = text_of(one, what);
+  memory_.touch(one.clock, {one.at, std::make_shared<const party>(party{who, false})}, begin, bytes,
+                writes, [&](const trespass& t) { tell(who, t); });
+}
+
+void adversary::do_notes(const item& one, const std::vector<stored_note>& notes) {
+  for (const stored_note& n : notes) {
+    std::string_view done = "leases";
+    if (n.change == block_change::taken) done = "gives out";
+    if (n.change == block_change::freed) done = "takes back";
+    const std::string who =
+        fmt::format("pool '{}', which {} {} bytes{}{}", n.pool, done, n.bytes,
+                    one.on ? fmt::format(" on stream {}", one.on->number) : "",
+                    n.change == block_change::freed
+                        ? ""
+                        : fmt::format(" ({})", sim::text_of(n.place)));
+    memory_.change(one.clock, {one.at, std::make_shared<const party>(party{who, true})}, n.change,
+                   n.begin, n.bytes, n.pool, [&](const trespass& t) { tell(who, t); });
+  }
+}
+
+void adversary::tell(const std::string& who, const trespass& what) {
+  const std::string other = what.other ? what.other->text : std::string{};
+  switch (what.what) {
+    case trespass::kind::race: {
+      const bool pool = what.other->of_a_pool || who.starts_with("pool '");
+      notes_.found(pool ? finding_kind::use_after_free : finding_kind::race,
+                   fmt::format("{} {} {} while {} {} them, and nothing orders the two; record an "
+                               "event behind the first and let the second's stream wait for it",
+                               who, verb(what.writes), what.where, other, verb(what.other_writes)));
+      return;
+    }
+    case trespass::kind::given_back:
+      notes_.found(finding_kind::use_after_free,
+                   fmt::format("{} {} {}{}; keep the memory until its last user is done", who,
+                               verb(what.writes), what.where,
+                               other.empty() ? "" : ", given back by " + other));
+      return;
+    case trespass::kind::unwritten:
+      notes_.found(finding_kind::unwritten_read,
+                   fmt::format("{} reads {}, which were never written{}; write them first", who,
+                               what.where, other.empty() ? "" : " since " + other));
+      return;
+  }
+}
+
+}  // namespace reprise::sim

@@ -1,0 +1,258 @@
+#include "reprise/sim/watched_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "reprise/base/mutant.hpp"
+
+namespace reprise::sim {
+
+namespace {
+
+constexpr int poison = 0xff;
+
+}  // namespace
+
+watched_memory::~watched_memory() {
+  for (auto* among : {&live_, &dead_}) {
+    for (auto& [begin, b] : *among) std::free(b.begin);
+  }
+}
+
+std::byte* watched_memory::allocate(memory_kind kind, std::size_t bytes, bool at_once) {
+  const std::size_t size =
+      std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (size < bytes) return nullptr;
+  void* begin = nullptr;
+  if (at_once) {
+    // The first that was released with this size; numbers, not addresses, say which is first.
+    auto reused = dead_.end();
+    for (auto it = dead_.begin(); it != dead_.end(); ++it) {
+      if (it->second.bytes != bytes) continue;
+      if (reused == dead_.end() || it->second.number < reused->second.number) reused = it;
+    }
+    if (reused != dead_.end()) {
+      begin = reused->second.begin;
+      dead_.erase(reused);
+    }
+  }
+  if (begin == nullptr) begin = std::aligned_alloc(alignment, size);
+  if (begin == nullptr) return nullptr;
+  // Pinned memory is written by the host, which the device cannot see.
+  const bool pinned = kind == memory_kind::pinned;
+  std::memset(begin, pinned ? 0 : poison, size);
+  block made;
+  made.begin = static_cast<std::byte*>(begin);
+  made.bytes = bytes;
+  made.kind = kind;
+  made.number = ++numbers_;
+  segment whole;
+  whole.end = bytes;
+  whole.state = pinned ? life::written : life::unwritten;
+  made.parts.emplace(0, std::move(whole));
+  held_ += bytes;
+  return live_.emplace(made.begin, std::move(made)).first->second.begin;
+}
+
+bool watched_memory::release(std::byte* begin) {
+  const auto found = live_.find(begin);
+  if (found == live_.end()) return false;
+  held_ -= found->second.bytes;
+  std::memset(begin, poison, found->second.bytes);
+  dead_.insert(live_.extract(found));
+  return true;
+}
+
+watched_memory::block* watched_memory::find(block_map& among, const std::byte* begin,
+                                            std::size_t bytes) {
+  const auto after = among.upper_bound(begin);
+  if (after == among.begin()) return nullptr;
+  block& at = std::prev(after)->second;
+  const auto offset = static_cast<std::size_t>(begin - at.begin);
+  return offset <= at.bytes && bytes <= at.bytes - offset ? &at : nullptr;
+}
+
+const watched_memory::block* watched_memory::find(const std::byte* begin,
+                                                  std::size_t bytes) const {
+  return find(const_cast<block_map&>(live_), begin, bytes);
+}
+
+bool watched_memory::owns(const std::byte* begin, std::size_t bytes) const {
+  return find(begin, bytes) != nullptr;
+}
+
+bool watched_memory::is_pinned(const std::byte* begin) const {
+  const block* const at = find(begin, 0);
+  return at != nullptr && at->kind == memory_kind::pinned;
+}
+
+bool watched_memory::same_block(const std::byte* a, const std::byte* b) const {
+  const block* const at = find(a, 0);
+  return at != nullptr && at == find(b, 0);
+}
+
+std::uint64_t watched_memory::writes_to(const std::byte* begin) const {
+  const block* const at = find(begin, 0);
+  return at == nullptr ? 0 : at->writes;
+}
+
+// A segment begins at `at` from now on, unless the block ends there.
+watched_memory::segments::iterator watched_memory::split(block& of, std::size_t at) {
+  if (at >= of.bytes) return of.parts.end();
+  const auto found = std::prev(of.parts.upper_bound(at));
+  if (found->first == at) return found;
+  segment rest = found->second;
+  found->second.end = at;
+  return of.parts.emplace_hint(std::next(found), at, std::move(rest));
+}
+
+std::string watched_memory::text_of(const block& of, std::size_t first, std::size_t last,
+                                    const segment& part) {
+  std::string text = fmt::format("bytes [{}, {}) of {} block {}", first, last,
+                                 of.kind == memory_kind::pinned ? "pinned" : "device", of.number);
+  if (part.pool) text += fmt::format(" (pool '{}')", *part.pool);
+  return text;
+}
+
+void watched_memory::tell_of_no_block(const std::byte* begin, std::size_t bytes, bool writes,
+                                      const teller& tell) {
+  if (const block* const dead = find(dead_, begin, 0)) {
+    const auto first = static_cast<std::size_t>(begin - dead->begin);
+    tell({trespass::kind::given_back, bytes,
+          text_of(*dead, first, first + bytes, dead->parts.begin()->second) +
+              ", which was released",
+          writes, nullptr, false});
+    return;
+  }
+  if (const block* const at = find(live_, begin, 0)) {
+    const auto first = static_cast<std::size_t>(begin - at->begin);
+    tell({trespass::kind::given_back, bytes,
+          text_of(*at, first, first + bytes, at->parts.begin()->second) +
+              fmt::format(", which has only {}", at->bytes),
+          writes, nullptr, false});
+    return;
+  }
+  tell({trespass::kind::given_back, bytes, "memory that is no block of this device", writes,
+        nullptr, false});
+}
+
+void watched_memory::check_order(const vector_clock& clock, const block& of, std::size_t first,
+                                 const segment& part, bool writes, const teller& tell) {
+  if (part.written.who && !clock.covers(part.written.at)) {
+    return tell({trespass::kind::race, part.end - first, text_of(of, first, part.end, part),
+                 writes, part.written.who, true});
+  }
+  if (!writes) return;
+  for (const stamp& r : part.read) {
+    if (clock.covers(r.at)) continue;
+    return tell({trespass::kind::race, part.end - first, text_of(of, first, part.end, part), true,
+                 r.who, false});
+  }
+}
+
+void watched_memory::touch(const vector_clock& clock, const stamp& me, const std::byte* begin,
+                           std::size_t bytes, bool writes, const teller& tell) {
+  if (bytes == 0) return;
+  block* const of = find(live_, begin, bytes);
+  if (of == nullptr) return tell_of_no_block(begin, bytes, writes, tell);
+  const auto first = static_cast<std::size_t>(begin - of->begin);
+  const std::size_t last = first + bytes;
+  const auto from = split(*of, first);
+  const auto to = split(*of, last);
+  for (auto it = from; it != to; ++it) {
+    auto& [at, part] = *it;
+    if (part.state == life::idle || part.state == life::freed) {
+      tell({trespass::kind::given_back, part.end - at, text_of(*of, at, part.end, part),
+            writes, part.given_back_by, true});
+    } else if (!writes && part.state == life::unwritten) {
+      tell({trespass::kind::unwritten, part.end - at, text_of(*of, at, part.end, part),
+            false, part.written.who, true});
+    }
+    check_order(clock, *of, at, part, writes, tell);
+    if (writes) continue;
+    std::erase_if(part.read, [&](const stamp& r) { return clock.covers(r.at); });
+    part.read.push_back(me);
+  }
+  if (!writes) return;
+  ++of->writes;
+  // Written by one from end to end: one segment again, unless it is not all of one life.
+  for (auto it = from; it != to; ++it) {
+    segment& part = it->second;
+    if (part.state == life::unwritten) part.state = life::written;
+    part.written = me;
+    part.read.clear();
+  }
+  auto kept = from;
+  for (auto it = std::next(from); it != to;) {
+    if (it->second.state == kept->second.state && it->second.pool == kept->second.pool) {
+      kept->second.end = it->second.end;
+      it = of->parts.erase(it);
+    } else {
+      kept = it++;
+    }
+  }
+}
+
+void watched_memory::copy(const vector_clock& clock, const stamp& me, const std::byte* from,
+                          const std::byte* to, std::size_t bytes, const teller& tell) {
+  if (bytes == 0) return;
+  block* const source = find(live_, from, bytes);
+  std::vector<std::pair<std::size_t, std::size_t>> unwritten;  // of the copy
+  if (source != nullptr) {
+    const auto first = static_cast<std::size_t>(from - source->begin);
+    const auto end = split(*source, first + bytes);
+    for (auto it = split(*source, first); it != end; ++it) {
+      if (it->second.state != life::unwritten) continue;
+      unwritten.emplace_back(it->first - first, it->second.end - first);
+    }
+  }
+  touch(clock, me, from, bytes, false, [&](const trespass& t) {
+    if (t.what != trespass::kind::unwritten) tell(t);
+  });
+  touch(clock, me, to, bytes, true, tell);
+  block* const target = find(live_, to, bytes);
+  if (target == nullptr || target->kind == memory_kind::pinned) return;
+  const auto first = static_cast<std::size_t>(to - target->begin);
+  for (const auto& [begin, end] : unwritten) {
+    const auto past = split(*target, first + end);
+    for (auto it = split(*target, first + begin); it != past; ++it) {
+      if (it->second.state == life::written) it->second.state = life::unwritten;
+    }
+  }
+}
+
+void watched_memory::change(const vector_clock& clock, const stamp& me, block_change change,
+                            std::byte* begin, std::size_t bytes, std::string_view pool,
+                            const teller& tell) {
+  block* const of = find(live_, begin, bytes);
+  if (of == nullptr || bytes == 0) return;
+  const auto first = static_cast<std::size_t>(begin - of->begin);
+  const auto from = split(*of, first);
+  const auto to = split(*of, first + bytes);
+  if (change != block_change::idle) {
+    for (auto it = from; it != to; ++it) {
+      check_order(clock, *of, it->first, it->second, true, tell);
+    }
+  }
+  segment fresh;
+  fresh.end = first + bytes;
+  fresh.pool = std::make_shared<const std::string>(pool);
+  switch (change) {
+    case block_change::taken: fresh.state = life::unwritten; break;
+    case block_change::freed: fresh.state = life::freed; break;
+    case block_change::idle: fresh.state = life::idle; break;
+  }
+  if (change != block_change::taken) fresh.given_back_by = me.who;
+  if (change != block_change::idle) fresh.written = me;
+  of->parts.erase(from, to);
+  of->parts.emplace(first, std::move(fresh));
+  ++of->writes;
+  if (!REPRISE_MUTANT(sim_memory_is_not_poisoned)) std::memset(begin, poison, bytes);
+}
+
+}  // namespace reprise::sim
