@@ -8,4 +8,4 @@ struct touched_range {
   bool writes = false;
   bool operator==(const touched_range&) const = default;
 };
-}
+}  // namespace reprise

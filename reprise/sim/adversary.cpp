@@ -97,12 +97,11 @@ void adversary::release(memory_kind kind, std::byte* block) noexcept {
     for (const access& a : what.accesses) {
       const auto* const at = static_cast<const std::byte*>(a.begin);
       if (!memory_.owns(at, a.bytes) || !memory_.same_block(at, block)) continue;
-      notes_.found(kind == memory_kind::pinned ? finding_kind::stale_source
-                                               : finding_kind::use_after_free,
-                   fmt::format("{} is still to run when the {} memory it {} is released",
-                               text_of(*one, what),
-                               kind == memory_kind::pinned ? "pinned" : "device",
-                               a.writes ? "writes" : "reads"));
+      notes_.found(
+          kind == memory_kind::pinned ? finding_kind::stale_source : finding_kind::use_after_free,
+          fmt::format("{} is still to run when the {} memory it {} is released",
+                      text_of(*one, what), kind == memory_kind::pinned ? "pinned" : "device",
+                      a.writes ? "writes" : "reads"));
       break;
     }
   }
@@ -132,8 +131,8 @@ void adversary::open(stream_id stream, std::uint64_t number, place from) {
   made->made_at = from;
   made->at = new_lane();
   made->rank = dice_.next();
-  notes_.add(fmt::format("thread {} creates stream {} ({})", turns_.number(), number,
-                         sim::text_of(from)));
+  notes_.add(
+      fmt::format("thread {} creates stream {} ({})", turns_.number(), number, sim::text_of(from)));
   lines_.emplace(stream, std::move(made));
 }
 

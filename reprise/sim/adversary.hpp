@@ -113,8 +113,8 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   void enqueue(const item_ref& made);
   lane_place new_lane();
   source_print print_of(const work& what) const;
-  void add_nodes(const std::shared_ptr<launch_state>& of, const item_ref& begin, const item_ref& end,
-                 executable_line& lanes);
+  void add_nodes(const std::shared_ptr<launch_state>& of, const item_ref& begin,
+                 const item_ref& end, executable_line& lanes);
   void bury() noexcept;
 
   // schedule.cpp
@@ -152,8 +152,8 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   std::map<stream_id, std::shared_ptr<line>> lines_;
   std::unordered_map<event_id, mark> marks_;
   std::unordered_map<const executable_body*, executable_line> executables_;
-  std::vector<std::shared_ptr<executable_body>> retired_;    // with launches left
-  std::vector<std::shared_ptr<const void>> dying_;           // to be let go outside of works
+  std::vector<std::shared_ptr<executable_body>> retired_;  // with launches left
+  std::vector<std::shared_ptr<const void>> dying_;         // to be let go outside of works
   std::vector<item_ref> ready_;
   std::size_t pending_ = 0;  // items that are not done
   std::vector<lane_place> free_lanes_;
@@ -164,7 +164,7 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   std::uint64_t latest_end_ = 0;
   std::uint64_t progress_ = 0;  // moves whenever anything happens
   std::uint64_t idle_pauses_ = 0;
-  bool told_ = false;  // of a finding, by what a call threw
+  bool told_ = false;   // of a finding, by what a call threw
   vector_clock known_;  // what the host has seen finished
   lane_place host_at_;  // of what the host itself touches
   std::map<std::string, std::uint64_t, std::less<>> durations_;

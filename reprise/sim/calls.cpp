@@ -19,7 +19,8 @@ void simulated_device::enter(std::string_view call, place from) {
   const std::lock_guard lock{guard_};
   for (const auto& [origin, open] : captures_) {
     if (open->begun_by() == std::this_thread::get_id()) continue;
-    open->invalidate(device_error{at(call, from), "another thread called it in global mode"}.what());
+    open->invalidate(
+        device_error{at(call, from), "another thread called it in global mode"}.what());
   }
 }
 
@@ -69,8 +70,8 @@ void simulated_device::synchronize(stream_id stream, place from) {
   {
     const std::lock_guard lock{guard_};
     if (capture* open = capture_of(stream, "synchronize", from)) {
-      refuse_in_capture(*open, "synchronize",
-                        "the host cannot wait for work that is only recorded", from);
+      refuse_in_capture(*open, "synchronize", "the host cannot wait for work that is only recorded",
+                        from);
     }
   }
   engine_->finish(stream, from);
@@ -162,7 +163,7 @@ std::string simulated_device::spoiled_text(const capture& open) {
 
 // A call that cannot be captured fails at once and spoils the capture, as on a GPU.
 void simulated_device::refuse_in_capture(capture& open, std::string_view call, std::string_view why,
-                                   place from) const {
+                                         place from) const {
   const capture_error refusal{at(call, from),
                               fmt::format("{}; do it before or after the capture", why)};
   open.invalidate(refusal.what());
@@ -170,12 +171,13 @@ void simulated_device::refuse_in_capture(capture& open, std::string_view call, s
 }
 
 void simulated_device::refuse(capture* open, std::string_view call, std::string_view why,
-                        place from) const {
+                              place from) const {
   if (open != nullptr) refuse_in_capture(*open, call, why, from);
   throw device_error{at(call, from), why};
 }
 
-simulated_device::event_state& simulated_device::state_of(event_id event, std::string_view call, place from) {
+simulated_device::event_state& simulated_device::state_of(event_id event, std::string_view call,
+                                                          place from) {
   const auto found = events_.find(event);
   if (found == events_.end()) throw device_error{at(call, from), "the event was destroyed"};
   return found->second;

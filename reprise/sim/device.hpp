@@ -20,7 +20,7 @@ struct adversary_options {
   std::uint64_t seed = 1;
   bool watches_memory = true;  // races, poison, undeclared accesses; off: the schedule alone
   bool takes_fault_points = true;
-  bool stops_at_findings = true;  // the next call that can fail throws the first
+  bool stops_at_findings = true;       // the next call that can fail throws the first
   std::shared_ptr<journal> into = {};  // null: one of its own
 };
 

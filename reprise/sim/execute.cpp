@@ -38,14 +38,13 @@ std::string adversary::text_of(const item& one, const work& what) const {
 void adversary::execute(const item_ref& one) {
   ++progress_;
   idle_pauses_ = 0;
-  const bool off = one->driven_by != nullptr &&
-                   std::atomic_ref{*const_cast<std::uint8_t*>(one->driven_by)}.load(
-                       std::memory_order_relaxed) == 0;
+  const bool off =
+      one->driven_by != nullptr && std::atomic_ref{*const_cast<std::uint8_t*>(one->driven_by)}.load(
+                                       std::memory_order_relaxed) == 0;
   if (one->what && !off) {
     const work what = one->what->borrow();
     const auto lasts = durations_.find(what.label);
-    const std::uint64_t units =
-        (lasts == durations_.end() ? 1 : lasts->second) * one->on->slowness;
+    const std::uint64_t units = (lasts == durations_.end() ? 1 : lasts->second) * one->on->slowness;
     one->end = one->earliest + units;
     notes_.add(fmt::format("  runs {}", text_of(*one, what)));
     notes_.add(timeline_row{std::string{what.label}, fmt::format("stream {}", one->on->number),
@@ -177,12 +176,10 @@ void adversary::do_notes(const item& one, const std::vector<stored_note>& notes)
     std::string_view done = "leases";
     if (n.change == block_change::taken) done = "gives out";
     if (n.change == block_change::freed) done = "takes back";
-    const std::string who =
-        fmt::format("pool '{}', which {} {} bytes{}{}", n.pool, done, n.bytes,
-                    one.on ? fmt::format(" on stream {}", one.on->number) : "",
-                    n.change == block_change::freed
-                        ? ""
-                        : fmt::format(" ({})", sim::text_of(n.place)));
+    const std::string who = fmt::format(
+        "pool '{}', which {} {} bytes{}{}", n.pool, done, n.bytes,
+        one.on ? fmt::format(" on stream {}", one.on->number) : "",
+        n.change == block_change::freed ? "" : fmt::format(" ({})", sim::text_of(n.place)));
     memory_.change(one.clock, {one.at, std::make_shared<const party>(party{who, true})}, n.change,
                    n.begin, n.bytes, n.pool, [&](const trespass& t) { tell(who, t); });
   }

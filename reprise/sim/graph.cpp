@@ -147,8 +147,7 @@ void executable_body::run(worker_ref workers) {
   }
 }
 
-std::vector<launched_node> executable_body::as_launched(
-    std::shared_ptr<const graph_body>& holder) {
+std::vector<launched_node> executable_body::as_launched(std::shared_ptr<const graph_body>& holder) {
   const std::lock_guard lock{guard_};
   holder = current_;
   std::vector<launched_node> all;

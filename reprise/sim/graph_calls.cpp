@@ -106,8 +106,9 @@ executable_id simulated_device::instantiate(graph_id graph, stream_id upload_on,
   return add_executable(graph, {}, upload_on, "instantiate", from);
 }
 
-executable_id simulated_device::instantiate_device_driven(graph_id graph, std::span<const node_id> driven,
-                                                    stream_id upload_on, place from) {
+executable_id simulated_device::instantiate_device_driven(graph_id graph,
+                                                          std::span<const node_id> driven,
+                                                          stream_id upload_on, place from) {
   return add_executable(graph, driven, upload_on, "instantiate_device_driven", from);
 }
 
@@ -167,13 +168,14 @@ std::size_t simulated_device::bytes_per_node(place) {
 }
 
 std::shared_ptr<const graph_body> simulated_device::graph_of(graph_id graph, std::string_view call,
-                                                       place from) const {
+                                                             place from) const {
   const std::lock_guard lock{guard_};
   return find_graph(graph, call, from).body;
 }
 
-const simulated_device::graph_state& simulated_device::find_graph(graph_id graph, std::string_view call,
-                                                      place from) const {
+const simulated_device::graph_state& simulated_device::find_graph(graph_id graph,
+                                                                  std::string_view call,
+                                                                  place from) const {
   const auto found = graphs_.find(graph);
   if (found == graphs_.end()) throw device_error{at(call, from), "the graph was destroyed"};
   if (found->second.spent) refuse_spent(call);
@@ -181,15 +183,15 @@ const simulated_device::graph_state& simulated_device::find_graph(graph_id graph
 }
 
 std::shared_ptr<executable_body> simulated_device::executable_of(executable_id executable,
-                                                           std::string_view call,
-                                                           place from) const {
+                                                                 std::string_view call,
+                                                                 place from) const {
   const std::lock_guard lock{guard_};
   return find_executable(executable, call, from);
 }
 
 const std::shared_ptr<executable_body>& simulated_device::find_executable(executable_id executable,
-                                                                    std::string_view call,
-                                                                    place from) const {
+                                                                          std::string_view call,
+                                                                          place from) const {
   const auto found = executables_.find(executable);
   if (found == executables_.end()) {
     throw device_error{at(call, from), "the executable was destroyed"};
@@ -198,7 +200,8 @@ const std::shared_ptr<executable_body>& simulated_device::find_executable(execut
 }
 
 executable_id simulated_device::add_executable(graph_id graph, std::span<const node_id> driven,
-                                         stream_id upload_on, std::string_view call, place from) {
+                                               stream_id upload_on, std::string_view call,
+                                               place from) {
   engine_->enter(call, from);
   const std::lock_guard lock{guard_};
   if (capture* open = capture_of(upload_on, call, from)) {

@@ -26,8 +26,7 @@ std::string text_of(std::source_location place) {
 }
 
 notebook::notebook(std::shared_ptr<journal> into)
-    : into_{into ? std::move(into) : std::make_shared<journal>()},
-      taken_{into_->findings.size()} {}
+    : into_{into ? std::move(into) : std::make_shared<journal>()}, taken_{into_->findings.size()} {}
 
 void notebook::add(std::string line) {
   if (into_->trace.size() < most_lines) into_->trace.push_back(std::move(line));

@@ -26,8 +26,8 @@ struct line {
   stream_id id = stream_id::none;
   std::uint64_t number = 0;  // for people
   std::source_location made_at;
-  lane_place at;         // of the last work
-  vector_clock clock;    // what comes before the next one
+  lane_place at;               // of the last work
+  vector_clock clock;          // what comes before the next one
   std::vector<item_ref> tail;  // likewise, as works
   bool held = false;
   std::uint64_t slowness = 1;
@@ -49,7 +49,7 @@ struct source_print {
 };
 
 struct item {
-  std::uint64_t number = 0;  // in the order in which they were asked for
+  std::uint64_t number = 0;                 // in the order in which they were asked for
   std::shared_ptr<const stored_work> what;  // null: a place, or a node that is switched off
   std::vector<stored_note> notes;           // done behind it
   const std::vector<stored_note>* node_notes = nullptr;  // likewise, of a graph's node
@@ -63,7 +63,7 @@ struct item {
   vector_clock clock;
   std::uint64_t earliest = 0;  // in virtual time
   std::uint64_t end = 0;
-  std::size_t waits_for = 0;  // items that are not done
+  std::size_t waits_for = 0;     // items that are not done
   std::vector<item_ref> before;  // what it waits for; empty when it is done
   std::vector<item_ref> then;    // those that wait for it
   bool done = false;

@@ -197,9 +197,9 @@ void adversary::pause() {
   if (progress_ == before && !step()) ++idle_pauses_;
   if (idle_pauses_ <= most_idle_pauses) return;
   idle_pauses_ = 0;
-  notes_.found(finding_kind::deadlock,
-               fmt::format("thread {} pauses again and again, and nothing can run",
-                           turns_.number()));
+  notes_.found(
+      finding_kind::deadlock,
+      fmt::format("thread {} pauses again and again, and nothing can run", turns_.number()));
   tell_findings("pause", place::current());
 }
 

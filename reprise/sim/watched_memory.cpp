@@ -25,8 +25,7 @@ watched_memory::~watched_memory() {
 }
 
 std::byte* watched_memory::allocate(memory_kind kind, std::size_t bytes, bool at_once) {
-  const std::size_t size =
-      std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
+  const std::size_t size = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
   if (size < bytes) return nullptr;
   void* begin = nullptr;
   if (at_once) {
@@ -77,8 +76,7 @@ watched_memory::block* watched_memory::find(block_map& among, const std::byte* b
   return offset <= at.bytes && bytes <= at.bytes - offset ? &at : nullptr;
 }
 
-const watched_memory::block* watched_memory::find(const std::byte* begin,
-                                                  std::size_t bytes) const {
+const watched_memory::block* watched_memory::find(const std::byte* begin, std::size_t bytes) const {
   return find(const_cast<block_map&>(live_), begin, bytes);
 }
 
@@ -123,10 +121,10 @@ void watched_memory::tell_of_no_block(const std::byte* begin, std::size_t bytes,
                                       const teller& tell) {
   if (const block* const dead = find(dead_, begin, 0)) {
     const auto first = static_cast<std::size_t>(begin - dead->begin);
-    tell({trespass::kind::given_back, bytes,
-          text_of(*dead, first, first + bytes, dead->parts.begin()->second) +
-              ", which was released",
-          writes, nullptr, false});
+    tell(
+        {trespass::kind::given_back, bytes,
+         text_of(*dead, first, first + bytes, dead->parts.begin()->second) + ", which was released",
+         writes, nullptr, false});
     return;
   }
   if (const block* const at = find(live_, begin, 0)) {
@@ -144,8 +142,8 @@ void watched_memory::tell_of_no_block(const std::byte* begin, std::size_t bytes,
 void watched_memory::check_order(const vector_clock& clock, const block& of, std::size_t first,
                                  const segment& part, bool writes, const teller& tell) {
   if (part.written.who && !clock.covers(part.written.at)) {
-    return tell({trespass::kind::race, part.end - first, text_of(of, first, part.end, part),
-                 writes, part.written.who, true});
+    return tell({trespass::kind::race, part.end - first, text_of(of, first, part.end, part), writes,
+                 part.written.who, true});
   }
   if (!writes) return;
   for (const stamp& r : part.read) {
@@ -167,11 +165,11 @@ void watched_memory::touch(const vector_clock& clock, const stamp& me, const std
   for (auto it = from; it != to; ++it) {
     auto& [at, part] = *it;
     if (part.state == life::idle || part.state == life::freed) {
-      tell({trespass::kind::given_back, part.end - at, text_of(*of, at, part.end, part),
-            writes, part.given_back_by, true});
+      tell({trespass::kind::given_back, part.end - at, text_of(*of, at, part.end, part), writes,
+            part.given_back_by, true});
     } else if (!writes && part.state == life::unwritten) {
-      tell({trespass::kind::unwritten, part.end - at, text_of(*of, at, part.end, part),
-            false, part.written.who, true});
+      tell({trespass::kind::unwritten, part.end - at, text_of(*of, at, part.end, part), false,
+            part.written.who, true});
     }
     check_order(clock, *of, at, part, writes, tell);
     if (writes) continue;

@@ -37,7 +37,7 @@ struct stamp {
 struct trespass {
   enum class kind : std::uint8_t { race, given_back, unwritten } what;
   std::size_t bytes = 0;
-  std::string where;  // "bytes [0, 64) of block 3 (pool 'weights')"
+  std::string where;    // "bytes [0, 64) of block 3 (pool 'weights')"
   bool writes = false;  // this work, not the other
   party_ref other;      // who it is not ordered with, or who gave the memory back; may be null
   bool other_writes = false;
@@ -104,8 +104,7 @@ class watched_memory {
   static segments::iterator split(block& of, std::size_t at);
   static std::string text_of(const block& of, std::size_t first, std::size_t last,
                              const segment& part);
-  void tell_of_no_block(const std::byte* begin, std::size_t bytes, bool writes,
-                        const teller& tell);
+  void tell_of_no_block(const std::byte* begin, std::size_t bytes, bool writes, const teller& tell);
   static void check_order(const vector_clock& clock, const block& of, std::size_t first,
                           const segment& part, bool writes, const teller& tell);
 
