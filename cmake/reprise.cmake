@@ -24,6 +24,9 @@ target_compile_options(reprise_options INTERFACE
 target_compile_features(reprise_options INTERFACE $<INSTALL_INTERFACE:cxx_std_20>)
 target_include_directories(reprise_options INTERFACE
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+if(NOT REPRISE_CHECKS)
+  target_compile_definitions(reprise_options INTERFACE REPRISE_WITHOUT_CHECKS=1)
+endif()
 if(REPRISE_SANITIZE)
   target_compile_options(reprise_options INTERFACE
     -fsanitize=${REPRISE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -6,7 +6,8 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=$(nproc)
 
-build_packages=(g++ cmake ninja-build libfmt-dev libcli11-dev nlohmann-json3-dev libgtest-dev)
+build_packages=(g++ cmake ninja-build libfmt-dev libcli11-dev nlohmann-json3-dev libgtest-dev
+  librapidcheck-dev)
 
 say() { printf 'run: %s\n' "$*" >&2; }
 
@@ -29,6 +30,7 @@ present() {
     libcli11-dev) header CLI/CLI.hpp ;;
     nlohmann-json3-dev) header nlohmann/json.hpp ;;
     libgtest-dev) header gtest/gtest.h ;;
+    librapidcheck-dev) header rapidcheck.h ;;
     *) false ;;
   esac >/dev/null
 }

@@ -8,6 +8,7 @@
 
 #include "apps/reprise/bench_decode_command.hpp"
 #include "apps/reprise/bench_replay_command.hpp"
+#include "apps/reprise/bench_sim_command.hpp"
 #include "apps/reprise/decode_command.hpp"
 #include "apps/reprise/doctor_command.hpp"
 #include "apps/reprise/version.hpp"
@@ -52,6 +53,7 @@ int run(int argc, char** argv) {
   benches->footer("Example: reprise bench replay --json");
   reprise::app::add_bench_replay(*benches, exit_code);
   reprise::app::add_bench_decode(*benches, exit_code);
+  reprise::app::add_bench_sim(*benches, exit_code);
 
   try {
     root.parse(argc, argv);

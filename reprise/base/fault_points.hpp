@@ -20,7 +20,10 @@ class fault_listener {
 // Of this thread; null: nobody listens.
 inline thread_local fault_listener* listens_to_faults = nullptr;
 
-#if defined(REPRISE_WITHOUT_FAULT_POINTS)
+// A build without them, and without what pools tell the simulated GPU: to measure what they cost.
+#if defined(REPRISE_WITHOUT_CHECKS)
+
+inline constexpr bool built_with_checks = false;
 
 inline bool fault_point(std::string_view) {
   return false;
@@ -28,6 +31,8 @@ inline bool fault_point(std::string_view) {
 inline void landmark(std::string_view) {}
 
 #else
+
+inline constexpr bool built_with_checks = true;
 
 // True: take the rare way.
 inline bool fault_point(std::string_view name) {

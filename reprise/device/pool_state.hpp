@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/fault_points.hpp"
 #include "reprise/base/mutex.hpp"
 #include "reprise/device/device.hpp"
 #include "reprise/device/ledger.hpp"
@@ -222,7 +223,9 @@ class pool_state : public std::enable_shared_from_this<pool_state> {
 
   void note(block_change change, stream_id stream, std::byte* begin, std::size_t bytes,
             std::source_location place) const noexcept {
-    device_.api().note(stream, {change, begin, bytes, label_, place});
+    if constexpr (built_with_checks) {
+      device_.api().note(stream, {change, begin, bytes, label_, place});
+    }
   }
 
   span_place place_of(std::byte* begin) const {

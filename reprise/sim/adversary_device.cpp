@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "reprise/base/error.hpp"
 #include "reprise/sim/adversary.hpp"
 #include "reprise/sim/controls.hpp"
 #include "reprise/sim/device.hpp"
@@ -44,6 +45,10 @@ class adversary_device final : public simulated_device, public controls {
 }  // namespace
 
 std::unique_ptr<device_api> open_adversary(const adversary_options& options) {
+  if (!built_with_checks) {
+    throw usage_error{
+        "this build has no simulated GPU, for it was made with REPRISE_CHECKS=OFF; build with ON"};
+  }
   device_traits traits;
   traits.name = fmt::format("sim:seed={}", options.seed);
   traits.model = "simulated GPU, adversarial schedule";
