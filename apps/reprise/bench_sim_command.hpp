@@ -1,11 +1,13 @@
-// `reprise bench sim`.
+// `reprise bench sim`: how fast the simulated GPU is, and what its checks cost the cpu.
 #pragma once
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+}
 
 namespace reprise::app {
 
-// Adds the verb; what it does sets the exit code.
+// Adds the bench below `bench`. `exit_code` becomes 1 when a run fails a check of its own.
 void add_bench_sim(CLI::App& bench, int& exit_code);
 
 }  // namespace reprise::app

@@ -18,6 +18,26 @@ void capture_state::pass_over_others(const stream_record& stream) {
   known_.insert(others.begin(), others.end());
 }
 
+std::string_view capture_state::forbidden_at(const stream_record& stream) {
+  const std::lock_guard lock{guard_};
+  std::vector<cudaGraphNode_t> tail;
+  std::vector<cudaGraphNode_t> fresh;
+  core& shared = body_->shared;
+  shared.card.check(tail_of(stream.native, tail), "submit", stream.made_at);
+  shared.card.check(fresh_nodes(known_, tail, fresh), "submit", stream.made_at);
+  for (const cudaGraphNode_t node : fresh) {
+    cudaGraphNodeType type{};
+    shared.card.check(cudaGraphNodeGetType(node, &type), "submit", stream.made_at);
+    switch (type) {
+      case cudaGraphNodeTypeMemAlloc: return "memory allocation";
+      case cudaGraphNodeTypeMemFree: return "memory release";
+      case cudaGraphNodeTypeConditional: return "conditional";
+      default: break;
+    }
+  }
+  return {};
+}
+
 node_id capture_state::add_work(const stream_record& stream, std::string_view label) {
   const std::lock_guard lock{guard_};
   std::vector<cudaGraphNode_t> tail;

@@ -44,6 +44,9 @@ class capture_state {
 
   // In a capture that somebody else began: what he enqueued so far is no work of ours.
   void pass_over_others(const stream_record& stream);
+  // What somebody else's code put behind the tail of the stream since the last work and no graph of
+  // ours can hold: "memory allocation"; empty: nothing.
+  std::string_view forbidden_at(const stream_record& stream);
   // The stream was given a work, and CUDA has added its nodes: none is an id without nodes.
   node_id add_work(const stream_record& stream, std::string_view label);
   void record(const event_record& event, const stream_record& stream);

@@ -76,6 +76,7 @@ class cuda_device final : public device_api {
   void destroy(executable_id executable) noexcept override;
 
   void settle() noexcept override;
+  void close_finished() noexcept override;
   std::size_t bytes_per_node(place from) override;
 
   // Of others; the same id for the same handle.

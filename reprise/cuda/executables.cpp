@@ -180,4 +180,9 @@ void cuda_device::settle() noexcept {
   close_departed(true);
 }
 
+void cuda_device::close_finished() noexcept {
+  close_doomed();
+  close_departed(false);
+}
+
 }  // namespace reprise::cuda

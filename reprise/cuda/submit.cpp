@@ -67,7 +67,19 @@ class passage {
       (*what_.on_stream)(stream_.native);
     }
     check(cudaGetLastError());
+    if (capture_ != nullptr && still_captured()) refuse_forbidden();
     return added_by_others();
+  }
+
+  // A graph with one of these can be instantiated once and not cloned, which CUDA tells at the
+  // instantiation, long after, as "invalid argument".
+  void refuse_forbidden() {
+    const std::string_view kind = capture_->forbidden_at(stream_);
+    if (kind.empty()) return;
+    refuse(fmt::format("it recorded a node of kind {}, which a graph that is instantiated, cloned "
+                       "and updated cannot hold; take memory from a pool before it, and leave "
+                       "conditions to the host",
+                       kind));
   }
 
   node_id copy() {
@@ -239,12 +251,16 @@ class passage {
   // tells only the next caller.
   node_id added_by_others() {
     if (capture_ == nullptr) return node_id::none;
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    check(cudaStreamIsCapturing(stream_.native, &status));
-    if (status != cudaStreamCaptureStatusActive) {
+    if (!still_captured()) {
       refuse("it made a call that cannot be captured, and CUDA broke the capture");
     }
     return added();
+  }
+
+  bool still_captured() {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    check(cudaStreamIsCapturing(stream_.native, &status));
+    return status == cudaStreamCaptureStatusActive;
   }
 
   void check(cudaError_t status, std::size_t asked = 0) {

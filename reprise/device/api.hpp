@@ -151,6 +151,8 @@ class device_api {
 
   // Waits for what is in flight of objects that were destroyed, and closes them.
   virtual void settle() noexcept = 0;
+  // Closes those that are over by now, and waits for nothing.
+  virtual void close_finished() noexcept = 0;
 
   // What the driver holds for each node of an executable, in bytes: an estimate, calibrated at the
   // first call.

@@ -87,6 +87,7 @@ class forwarding_device : public device_api {
   }
   void destroy(executable_id executable) noexcept override { inner_->destroy(executable); }
   void settle() noexcept override { inner_->settle(); }
+  void close_finished() noexcept override { inner_->close_finished(); }
   std::size_t bytes_per_node(place from) override { return inner_->bytes_per_node(from); }
 
  protected:

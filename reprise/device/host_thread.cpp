@@ -56,4 +56,10 @@ void pause(device_ref device) {
   }
 }
 
+std::chrono::milliseconds host_time(device_ref device) {
+  if (const host_scheduler* const scheduler = device.api().threads()) return scheduler->now();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::steady_clock::now().time_since_epoch());
+}
+
 }  // namespace reprise

@@ -5,6 +5,7 @@
 // Elsewhere these are threads as any other.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -25,6 +26,8 @@ class host_scheduler {
   virtual void join(std::uint64_t thread) = 0;
   // Others may run now, and work of the device.
   virtual void pause() = 0;
+  // The device's own time, in which each pause lasts a millisecond.
+  virtual std::chrono::milliseconds now() const = 0;
 };
 
 class host_thread {
@@ -50,6 +53,9 @@ class host_thread {
 
 // In a loop that waits for what another thread or the device does.
 void pause(device_ref device);
+
+// For limits of such loops: of the device where it owns time, else of the machine. Never goes back.
+std::chrono::milliseconds host_time(device_ref device);
 
 // Until `done()`; other host threads of the device run meanwhile.
 template <class Done>

@@ -63,6 +63,7 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   void launch(const std::shared_ptr<executable_body>& body, stream_id stream, place from) override;
   void retire(std::shared_ptr<executable_body> body) noexcept override;
   void settle() noexcept override;
+  void close_finished() noexcept override { bury(); }
 
   void captured(stream_id stream, const work& what) override;
   void capture_changed(stream_id origin, bool open) noexcept override;
@@ -71,6 +72,9 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   std::uint64_t start(std::function<void()> body) override;
   void join(std::uint64_t thread) override;
   void pause() override;
+  std::chrono::milliseconds now() const override {
+    return std::chrono::milliseconds{static_cast<std::int64_t>(pauses_)};
+  }
 
   // fault_listener
   bool takes(std::string_view point) override;
@@ -82,7 +86,7 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   void lasts(std::string_view label, std::uint64_t units);
   void host_touches(const void* begin, std::size_t bytes, bool writes, place from);
   const journal& so_far() const { return notes_.so_far(); }
-  std::uint64_t now() const { return latest_end_; }
+  std::uint64_t latest_end() const { return latest_end_; }
 
   // The device is being closed: threads are run to their end, and what is still held is a finding.
   void close_device(const std::string& held) noexcept;
@@ -163,7 +167,8 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   std::uint64_t host_time_ = 0;
   std::uint64_t latest_end_ = 0;
   std::uint64_t progress_ = 0;  // moves whenever anything happens
-  std::uint64_t idle_pauses_ = 0;
+  std::uint64_t pauses_ = 0;
+  std::uint64_t idle_pauses_ = 0;  // since anything happened
   bool told_ = false;   // of a finding, by what a call threw
   vector_clock known_;  // what the host has seen finished
   lane_place host_at_;  // of what the host itself touches

@@ -33,7 +33,7 @@ class adversary_device final : public simulated_device, public controls {
     adversary_.host_touches(begin, bytes, writes, from);
   }
   const journal& so_far() const override { return adversary_.so_far(); }
-  std::uint64_t now() const override { return adversary_.now(); }
+  std::uint64_t now() const override { return adversary_.latest_end(); }
 
  private:
   adversary_device(device_traits traits, adversary* runs, std::unique_ptr<engine> owned)

@@ -54,6 +54,7 @@ class engine {
   virtual void retire(std::shared_ptr<executable_body> body) noexcept = 0;
   // Behind the last launches of all that was retired.
   virtual void settle() noexcept = 0;
+  virtual void close_finished() noexcept = 0;
 
   // What is captured is seen, too: for the record of a run.
   virtual void captured(stream_id stream, const work& what) = 0;

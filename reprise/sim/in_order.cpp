@@ -52,6 +52,7 @@ class in_order final : public engine {
   }
   void retire(std::shared_ptr<executable_body>) noexcept override {}
   void settle() noexcept override {}
+  void close_finished() noexcept override {}
 
   void captured(stream_id, const work&) override {}
   void capture_changed(stream_id, bool) noexcept override {}

@@ -191,6 +191,7 @@ void adversary::join(std::uint64_t thread) {
 
 void adversary::pause() {
   require_known("pause", place::current());
+  ++pauses_;
   const std::uint64_t before = progress_;
   if (dice_.chance(128)) step();
   if (turns_.count() > 1) turns_.hand_over(dice_);

@@ -71,6 +71,7 @@ class simulated_device : public device_api {
   void destroy(executable_id executable) noexcept override;
 
   void settle() noexcept override { engine_->settle(); }
+  void close_finished() noexcept override { engine_->close_finished(); }
 
   std::size_t bytes_per_node(place) override;
 

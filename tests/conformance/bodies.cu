@@ -71,6 +71,12 @@ void append_twice_native(void* native_stream, std::int32_t* number, std::int32_t
   append_grid<<<1, 1, 0, stream>>>(number, 1, digit);
 }
 
+void allocate_natively(void* native_stream) {
+  auto* const stream = static_cast<cudaStream_t>(native_stream);
+  void* memory = nullptr;
+  if (cudaMallocAsync(&memory, 4096, stream) == cudaSuccess) cudaFreeAsync(memory, stream);
+}
+
 void append_programmatically_native(void* native_stream, std::int32_t* number, std::int32_t first,
                                     std::int32_t second) {
   auto* const stream = static_cast<cudaStream_t>(native_stream);

@@ -19,8 +19,12 @@ void append_twice_native(void* native_stream, std::int32_t* number, std::int32_t
 void append_programmatically_native(void* native_stream, std::int32_t* number, std::int32_t first,
                                     std::int32_t second);
 
+// An allocation and a release in the order of the stream that `external` hands out.
+void allocate_natively(void* native_stream);
+
 #else
 
+inline void allocate_natively(void*) {}
 inline int native_error_slot() {
   return 0;
 }
