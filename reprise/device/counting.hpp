@@ -6,39 +6,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 
 #include "reprise/device/api.hpp"
+#include "reprise/device/seam_call.hpp"
 
 namespace reprise {
-
-// What is counted. The kinds of enqueued work come first, in the order of work_kind.
-enum class seam_call : std::uint8_t {
-  kernel,
-  copy,
-  fill,
-  host_call,
-  empty,
-  external,
-  event_record,
-  event_wait,
-  allocate,
-  release,
-  create_stream,
-  create_event,
-  synchronize,
-  query,
-  capture,
-  clone,
-  instantiate,
-  launch,
-  enable,
-  set_parameters,
-  update,
-};
-inline constexpr std::size_t seam_calls = 21;
-
-std::string_view name_of(seam_call call);
 
 // Thread safe; outlives the device that counts into it.
 class call_counts {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/mutant.hpp"
 #include "reprise/device/enqueue.hpp"
 #include "reprise/device/ledger.hpp"
 #include "reprise/device/slab_store.hpp"
@@ -72,7 +73,9 @@ enum class passing : std::uint8_t { recorded, done, not_now };
 passing record_on(stream_id stream, device_state& state, std::optional<event>& passed,
                   std::source_location place) {
   const std::lock_guard lock{state.streams_guard};
-  if (state.dying_streams.contains(stream)) return passing::not_now;
+  if (state.dying_streams.contains(stream) && !REPRISE_MUTANT(dying_stream_counts_as_gone)) {
+    return passing::not_now;
+  }
   if (!state.live_streams.contains(stream) && !state.borrowed_streams.contains(stream)) {
     return passing::done;
   }
@@ -198,7 +201,7 @@ void event::synchronize(std::source_location from) const {
 }
 
 void event::enqueue(stream_ref on, work_kind kind, std::source_location from) const {
-  if (!(on.device() == device_)) {
+  if (!(on.device() == device_) && !REPRISE_MUTANT(event_of_another_device_is_taken)) {
     throw usage_error{
         fmt::format("{}: the event is of {}, the stream of {}; use an event of the "
                     "stream's device",

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/fault_points.hpp"
+#include "reprise/base/mutant.hpp"
 #include "reprise/device/ledger.hpp"
 
 namespace reprise {
@@ -43,14 +45,16 @@ node_id enqueue(stream_ref stream, const work& what) {
   const node_id made = stream.device().api().submit(stream.id(), what);
   if (made != node_id::none) {
     each_pinned(stream.device(), what, [&](std::shared_ptr<const void> owner) {
+      if (REPRISE_MUTANT(graph_keeps_no_pinned_memory)) return;
       stream.device().api().keep(stream.id(), std::move(owner));
+      landmark("pinned memory: kept by a graph");
     });
   }
   return made;
 }
 
 void require_room(std::size_t from_bytes, std::size_t to_bytes, std::source_location place) {
-  if (from_bytes <= to_bytes) return;
+  if (from_bytes <= to_bytes || REPRISE_MUTANT(copy_runs_over_its_end)) return;
   throw usage_error{
       fmt::format("copy at {}:{}: {} bytes do not fit a destination of {}; copy a part, "
                   "or make room",

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/fault_points.hpp"
+#include "reprise/base/mutant.hpp"
 #include "reprise/device/gate.hpp"
 #include "reprise/device/ledger.hpp"
 #include "reprise/device/slab_store.hpp"
@@ -24,7 +26,10 @@ class open_capture {
     ++stream_.device().state().open_captures;
   }
   ~open_capture() {
-    if (!ended_) stream_.device().api().abandon_capture(stream_.id());
+    if (!ended_ && !REPRISE_MUTANT(capture_is_left_open)) {
+      landmark("capture: abandoned");
+      stream_.device().api().abandon_capture(stream_.id());
+    }
     --stream_.device().state().open_captures;
   }
   open_capture(const open_capture&) = delete;
@@ -105,7 +110,8 @@ void executable_ref::launch(site at) const {
   require_device(device_, at.stream, "launch");
   executable_id which = id_;
   if (launch_gate* const gate = device_.state().gate.load(std::memory_order_acquire);
-      gate != nullptr && gate->before(which, at.stream) == verdict::refuse) {
+      gate != nullptr && gate->before(which, at.stream) == verdict::refuse &&
+      !REPRISE_MUTANT(launch_gate_is_not_heard)) {
     throw usage_error{
         "launch: the launch gate of the device refused it; ask who installed the gate, or take it "
         "off with set_gate(nullptr)"};
@@ -147,7 +153,7 @@ void executable_ref::enable(node_id node, bool on, std::source_location from) co
 void executable::change(node_id node, const work& what) {
   // First: whatever happens then, no replay reads pinned memory that is gone.
   each_pinned(device_, what, [&](std::shared_ptr<const void> owner) {
-    device_.api().keep(id_, std::move(owner));
+    if (!REPRISE_MUTANT(change_keeps_no_pinned_memory)) device_.api().keep(id_, std::move(owner));
   });
   device_.api().set_parameters(id_, node, what);
 }
@@ -189,7 +195,9 @@ bool executable::update(const graph& from, std::source_location place) {
   if (!(from.device() == device_)) {
     throw usage_error{"update: the graph is of another device; capture it on this one"};
   }
-  return device_.api().update(id_, from.id(), place);
+  const bool taken = device_.api().update(id_, from.id(), place);
+  if (!taken) landmark("update: refused");
+  return taken;
 }
 
 std::vector<node_row> graph_ref::nodes(std::source_location from) const {

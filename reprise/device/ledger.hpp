@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "reprise/base/mutant.hpp"
 #include "reprise/base/mutex.hpp"
 #include "reprise/device/api.hpp"
 #include "reprise/device/device.hpp"
@@ -62,6 +63,7 @@ class memory_ledger {
     executable_nodes_ += nodes;
   }
   void remove_executable(std::size_t nodes) noexcept {
+    if (REPRISE_MUTANT(executable_that_is_gone_is_counted)) return;
     --executables_;
     executable_nodes_ -= nodes;
   }

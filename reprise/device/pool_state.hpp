@@ -20,6 +20,7 @@
 
 #include "reprise/base/error.hpp"
 #include "reprise/base/fault_points.hpp"
+#include "reprise/base/mutant.hpp"
 #include "reprise/base/mutex.hpp"
 #include "reprise/device/device.hpp"
 #include "reprise/device/ledger.hpp"
@@ -51,9 +52,8 @@ class pool_state : public std::enable_shared_from_this<pool_state> {
     const std::size_t size = rounded(bytes);
     const bool captured = stream.capturing();
     const std::lock_guard lock{guard_};
-    auto fit = fit_at_once(size, stream);
-    if (fit == free_.end() && !captured) fit = fit_of_others(size, stream, place);
-    if (fit == free_.end() && !captured) fit = join_neighbours(size, stream, place);
+    const bool grows = fault_point("pool: grows although it could reuse");
+    auto fit = grows ? free_.end() : fit_without_growing(size, stream, captured, place);
     if (fit == free_.end()) fit = grow(size, place);
     if (captured) given_.insert_or_assign(fit->first.second, graph_of(stream));
     std::byte* const taken = carve(fit, size);
@@ -74,7 +74,7 @@ class pool_state : public std::enable_shared_from_this<pool_state> {
       given_.erase(given);
     }
     // What a capture took and nobody freed in it stays its graph's.
-    if (captured || freed.of.token.expired()) {
+    if (!REPRISE_MUTANT(pool_notes_no_free) && (captured || freed.of.token.expired())) {
       note(block_change::freed, stream, begin, size, std::source_location::current());
     }
     if (captured && !free_in_capture(freed, {device_, stream})) return;
@@ -121,7 +121,7 @@ class pool_state : public std::enable_shared_from_this<pool_state> {
   // Of the capture that the stream is in; from now on its graph holds this pool.
   graph_mark graph_of(stream_ref captured) {
     device_api& api = device_.api();
-    api.keep(captured.id(), shared_from_this());
+    if (!REPRISE_MUTANT(graph_holds_no_pool)) api.keep(captured.id(), shared_from_this());
     return {api.place_in_capture(captured.id()).capture,
             device_.state().ledger->token_of(captured)};
   }
@@ -148,20 +148,42 @@ class pool_state : public std::enable_shared_from_this<pool_state> {
   }
 
   bool usable_at_once(const span& s, stream_ref stream) const {
-    if (!s.of.token.expired()) {
-      return s.of.capture == s.freed_at.capture && device_.api().precedes(s.freed_at, stream.id());
+    if (!s.of.token.expired() && !REPRISE_MUTANT(pool_lends_what_a_graph_writes)) {
+      return s.of.capture == s.freed_at.capture &&
+             (REPRISE_MUTANT(pool_reuses_across_branches) ||
+              device_.api().precedes(s.freed_at, stream.id()));
     }
     if (s.of.only) return true;  // and those launches are done
     // A replay may come on any stream, behind no eager work of this one.
-    if (s.last != stream_id::none && stream.capturing()) return false;
+    if (s.last != stream_id::none && stream.capturing() &&
+        !REPRISE_MUTANT(capture_takes_what_eager_work_freed)) {
+      return false;
+    }
     return s.last == stream.id() || s.last == stream_id::none;
   }
 
   // Nobody's replays write it, and `stream` comes after those who used it when this returns true.
   bool order_behind(const span& s, stream_ref stream, std::source_location place) const {
     if (!s.of.token.expired()) return false;
-    if (usable_at_once(s, stream)) return true;
+    if (usable_at_once(s, stream) || REPRISE_MUTANT(pool_orders_nobody)) return true;
     return device_.state().order_after(s.last, stream, place);
+  }
+
+  // A capture takes only what it can have at once.
+  free_map::iterator fit_without_growing(std::size_t size, stream_ref stream, bool captured,
+                                         std::source_location place) {
+    if (const auto fit = fit_at_once(size, stream); fit != free_.end()) {
+      if (fit->second.last != stream_id::none) landmark("pool: reused at once");
+      return fit;
+    }
+    if (captured) return free_.end();
+    if (const auto fit = fit_of_others(size, stream, place); fit != free_.end()) {
+      landmark("pool: reused behind an event");
+      return fit;
+    }
+    const auto joined = join_neighbours(size, stream, place);
+    if (joined != free_.end()) landmark("pool: joined neighbours");
+    return joined;
   }
 
   free_map::iterator fit_at_once(std::size_t size, stream_ref stream) {

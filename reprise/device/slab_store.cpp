@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/fault_points.hpp"
+#include "reprise/base/mutant.hpp"
 #include "reprise/device/device.hpp"
 
 namespace reprise {
@@ -26,13 +28,13 @@ slab_store::~slab_store() {
 }
 
 slab slab_store::lease(std::size_t bytes, std::source_location from) {
-  settle();
+  if (!fault_point("slabs: settled late")) settle();
   const std::size_t wanted = slab_size(bytes);
-  {
+  if (!fault_point("slabs: an idle one is not lent")) {
     const std::lock_guard lock{guard_};
     // An idle slab is used when at most half of it would be wasted.
     if (const auto fit = idle_.lower_bound(wanted);
-        fit != idle_.end() && fit->first <= 2 * wanted) {
+        fit != idle_.end() && (fit->first <= 2 * wanted || REPRISE_MUTANT(idle_slabs_are_wasted))) {
       const slab found{fit->second, fit->first};
       idle_.erase(fit);
       idle_bytes_ -= found.bytes;
@@ -44,7 +46,10 @@ slab slab_store::lease(std::size_t bytes, std::source_location from) {
   try {
     begin = owner_.api->allocate(memory_kind::device, wanted, from);
   } catch (const out_of_memory&) {
-    if (owner_.open_captures != 0 || idle_bytes() == 0) throw;
+    if (owner_.open_captures != 0 && !REPRISE_MUTANT(memory_is_freed_inside_a_capture)) throw;
+    settle();
+    if (idle_bytes() == 0) throw;
+    landmark("slabs: out of memory, then trimmed");
     trim();
     begin = owner_.api->allocate(memory_kind::device, wanted, from);
   }
@@ -63,13 +68,14 @@ void slab_store::give_back(slab returned) noexcept {
 void slab_store::retire(retired_slabs gone) noexcept {
   for (int tries = 0; tries < 2; ++tries) {
     try {
-      if (owner_.wait_for(gone.streams)) {
+      if (REPRISE_MUTANT(slabs_come_back_while_work_runs) || owner_.wait_for(gone.streams)) {
         for (const slab& s : gone.slabs) give_back(s);
         return;
       }
       const std::lock_guard lock{guard_};
       for (const slab& s : gone.slabs) leased_ -= s.bytes;
       put_off_.push_back(std::move(gone));
+      landmark("slabs: put off");
       return;
     } catch (const error& failure) {
       report_error(failure.what());

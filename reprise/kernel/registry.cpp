@@ -7,6 +7,7 @@
 #include <map>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/mutant.hpp"
 
 namespace reprise {
 
@@ -50,14 +51,16 @@ kernel_table::kernel_table(const kernel_registry& registry, const device_traits&
   const auto& chain = device.arch_chain;
   for (const cell_row& row : registry.rows()) {
     const auto rung = static_cast<std::size_t>(std::ranges::find(chain, row.arch) - chain.begin());
-    const bool runs =
-        row.device == device.bodies && row.built && row.variant == "default" && rung < chain.size();
+    const bool runs = row.device == device.bodies && row.built &&
+                      (row.variant == "default" || REPRISE_MUTANT(variants_are_taken_unasked)) &&
+                      rung < chain.size();
     if (!runs) {
       unresolved_.push_back(row);
       continue;
     }
     const auto [at, fresh] = best.try_emplace(row.id, rung, &row);
-    if (!fresh && rung < at->second.first) at->second = {rung, &row};
+    if (!fresh && (rung < at->second.first) != REPRISE_MUTANT(worst_body_is_taken))
+      at->second = {rung, &row};
   }
   for (const auto& [id, choice] : best) resolved_.push_back(*choice.second);
 

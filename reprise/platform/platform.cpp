@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "reprise/base/error.hpp"
@@ -19,6 +21,18 @@ namespace reprise {
 namespace {
 
 constexpr std::string_view cuda_prefix = "cuda:";
+constexpr std::string_view sim_prefix = "sim:seed=";
+
+// All digits and nothing else.
+template <class T>
+std::optional<T> number_in(std::string_view digits) {
+  T value{};
+  const char* const end = digits.data() + digits.size();
+  if (digits.empty() || digits.front() < '0' || digits.front() > '9') return std::nullopt;
+  const auto [next, failed] = std::from_chars(digits.data(), end, value);
+  if (failed != std::errc{} || next != end) return std::nullopt;
+  return value;
+}
 
 device_row row_of(const cuda_row& card) {
   device_row row;
@@ -42,19 +56,31 @@ std::string names_of_usable() {
   return names;
 }
 
-std::unique_ptr<device_api> open_implementation(std::string_view name, int threads) {
-  if (name == "cpu") return sim::open_cpu(threads);
-  if (name.starts_with(cuda_prefix)) {
-    const std::string_view digits = name.substr(cuda_prefix.size());
-    int ordinal = -1;
-    const auto [end, failed] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
-    if (failed == std::errc{} && end == digits.data() + digits.size() && ordinal >= 0) {
-      return open_cuda(ordinal);
+std::unique_ptr<device_api> open_implementation(const std::string& name,
+                                                const open_options& options) {
+  const std::string_view spec = name;
+  if (spec == "cpu") return sim::open_cpu(options.threads);
+  if (spec.starts_with(cuda_prefix)) {
+    if (const auto ordinal = number_in<int>(spec.substr(cuda_prefix.size()))) {
+      return open_cuda(*ordinal);
     }
   }
-  throw usage_error{
-      fmt::format("device {:?} is unknown; on this machine there are {}", name, names_of_usable())};
+  if (spec.starts_with(sim_prefix)) {
+    if (const auto seed = number_in<std::uint64_t>(spec.substr(sim_prefix.size()))) {
+      return sim::open_adversary({.seed = *seed,
+                                  .takes_fault_points = options.rare_ways,
+                                  .into = options.into});
+    }
+  }
+  if (spec == "sim" || spec.starts_with("sim:")) {
+    throw usage_error{fmt::format(
+        "device {:?} is not a simulated GPU: it is sim:seed=N, such as sim:seed=7, with a whole "
+        "number below 2^64; otherwise there are {}",
+        name, names_of_usable())};
+  }
+  throw usage_error{fmt::format(
+      "device {:?} is unknown; on this machine there are {}, and the simulated GPU, sim:seed=N",
+      name, names_of_usable())};
 }
 
 }  // namespace
@@ -98,7 +124,7 @@ kernel_registry builtin_kernels() {
 device open_device(std::string_view spec, const open_options& options,
                    const kernel_registry& kernels) {
   const std::string name = spec == "auto" ? automatic_device() : std::string{spec};
-  std::unique_ptr<device_api> implementation = open_implementation(name, options.threads);
+  std::unique_ptr<device_api> implementation = open_implementation(name, options);
   if (options.counts) implementation = counting(std::move(implementation), options.counts);
   if (options.trace) implementation = tracing(std::move(implementation), options.trace);
   auto table = resolve_kernels(kernels, implementation->traits());

@@ -13,6 +13,9 @@
 namespace reprise {
 
 class trace_log;  // trace/tracing.hpp
+namespace sim {
+struct journal;  // sim/journal.hpp
+}
 
 // One device that the command could be asked for. A kind that is not there is a row, not an error.
 struct device_row {
@@ -41,9 +44,12 @@ struct open_options {
   int threads = 0;                           // of CPU bodies; 0: as many as the process may use
   std::shared_ptr<call_counts> counts = {};  // where calls of the seam are counted, if anywhere
   std::shared_ptr<trace_log> trace = {};     // where they are written down, if anywhere
+  std::shared_ptr<sim::journal> into = {};   // what the simulated GPU finds; null: one of its own
+  bool rare_ways = false;  // its seed takes fault points too, which changes what calls are made
 };
 
-// "auto", "cpu", "cuda:N". Throws usage_error that names the device and what there is instead.
+// "auto", "cpu", "cuda:N", "sim:seed=N". Throws usage_error that names the device and what there is
+// instead. A finding of the simulated GPU makes its next call throw; explore.hpp runs many seeds.
 device open_device(std::string_view spec, const open_options& options = {},
                    const kernel_registry& kernels = builtin_kernels());
 

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/fault_points.hpp"
+#include "reprise/base/mutant.hpp"
 #include "reprise/telemetry/log.hpp"
 
 namespace reprise {
@@ -49,7 +51,9 @@ step_result replay_cache::run(site at, const step& what, bindings given) {
 
   for (std::size_t i = 0; i < of.recordings.size(); ++i) {
     recording& made = of.recordings[i];
-    if (!made.terms().fits(given)) continue;
+    if (!made.terms().fits(given) && !REPRISE_MUTANT(cache_takes_the_recording_of_another_shape)) {
+      continue;
+    }
     if (made.terms().holds()) return replay(at, what, given, made);
     std::shared_ptr<const reason> why = broken(what, made);
     retire(of, i, at.place);
@@ -98,6 +102,7 @@ step_result replay_cache::record(site at, const step& what, bindings given, fami
 }
 
 std::shared_ptr<const reason> replay_cache::broken(const step& what, const recording& made) {
+  landmark("contract: breached");
   std::shared_ptr<const reason> why = because("fact changed", made.terms().explain());
   log_line(fmt::format("a recording of step '{}' is retired: {}", what.name(), why->text()));
   return why;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "reprise/base/mutant.hpp"
+
 namespace reprise {
 
 eager_runner::eager_runner(device_ref device)
@@ -18,7 +20,9 @@ eager_runner::~eager_runner() {
 
 step_result eager_runner::run(site at, const step& what, bindings given, observers watching,
                               std::shared_ptr<const reason> why) {
-  order_.enter(at.stream, at.place);
+  if (!REPRISE_MUTANT(eager_run_does_not_wait_for_another_stream)) {
+    order_.enter(at.stream, at.place);
+  }
   // Earlier outputs are void from here on, before the first byte of them is written.
   const replay_id id = next_replay();
   table_->current = id;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <vector>
 
+#include "reprise/base/fault_points.hpp"
+#include "reprise/base/mutant.hpp"
 #include "reprise/device/enqueue.hpp"
 #include "reprise/kernel/launch.hpp"
 #include "reprise/replay/stage_inputs.hpp"
@@ -85,13 +87,21 @@ void input_ring::fill(site at, bindings given, const philox_counter* random,
 // visible to the device.
 std::byte* input_ring::next_slot(site at) {
   const std::atomic_ref consumed{consumed_[0]};
-  const auto is_free = [&] { return consumed.load(std::memory_order_acquire) + slots_ > replays_; };
+  const auto is_free = [&] {
+    return REPRISE_MUTANT(ring_slot_is_rewritten_before_it_was_read) ||
+           consumed.load(std::memory_order_acquire) + slots_ > replays_;
+  };
   if (!is_free()) {
     ++waits_;
     for (int looks = 0; !is_free() && looks != looks_before_waiting; ++looks) {
     }
     // Everything before, so that replay too; and a device that is lost says so.
-    if (!is_free()) at.stream.synchronize(at.place);
+    if (!is_free()) {
+      landmark("input ring: waited for a slot");
+      at.stream.synchronize(at.place);
+    }
+  } else if (replays_ % slots_ == 0 && fault_point("input ring: waits for a slot that is free")) {
+    at.stream.synchronize(at.place);
   }
   return reinterpret_cast<std::byte*>(ring_.data()) + replays_ % slots_ * slot_bytes_;
 }

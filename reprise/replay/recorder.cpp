@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/fault_points.hpp"
+#include "reprise/base/mutant.hpp"
 #include "reprise/base/mutex.hpp"
 #include "reprise/replay/recording_state.hpp"
 #include "reprise/replay/warm_up_door.hpp"
@@ -65,6 +67,7 @@ recorded recorder::record(site at, const step& what, bindings given) {
       why = std::make_shared<const reason>(
           reason{"fact changed while recording", made.terms().explain()});
     } catch (const std::exception& failed) {
+      landmark("recorder: gave up and ran eagerly");
       why = failure(phase, failed.what());
     }
   }
@@ -79,9 +82,10 @@ recording recorder::make(site at, const step& what, bindings given, std::string_
   // The warm-up reads what the caller's stream has written, and the caller's stream goes on only
   // when the warm-up has left no trace.
   crossing_.record(at.stream, at.place);
-  crossing_.wait(side_, at.place);
+  if (!REPRISE_MUTANT(warm_up_does_not_wait_for_the_caller)) crossing_.wait(side_, at.place);
   phase = "warm-up";
   const taken needs = warm_up(side, what, given, *state);
+  if (fault_point("recorder: waits for its warm-up")) side_.synchronize(at.place);
 
   phase = "capture";
   state->block.emplace(state->memory, side_, needs.bytes, at.place);
@@ -95,7 +99,7 @@ recording recorder::make(site at, const step& what, bindings given, std::string_
                             state->ring ? &*state->ring : nullptr);
     state->staged = run.staged;
     state->table->outputs = std::move(run.outputs);
-    if (run.draws == needs.draws) return;
+    if (run.draws == needs.draws || REPRISE_MUTANT(capture_may_draw_less)) return;
     throw usage_error{
         fmt::format("step '{}': the body drew {} random numbers in its warm-up and {} now; draw as "
                     "many in every run of the same shapes",
@@ -106,7 +110,7 @@ recording recorder::make(site at, const step& what, bindings given, std::string_
   state->replayed.emplace(captured.instantiate(side));
 
   crossing_.record(side_, at.place);
-  crossing_.wait(at.stream, at.place);
+  if (!REPRISE_MUTANT(caller_does_not_wait_for_the_warm_up)) crossing_.wait(at.stream, at.place);
   return recording{std::move(state)};
 }
 
@@ -119,10 +123,10 @@ recorder::taken recorder::warm_up(site side, const step& what, bindings given,
   warm_up_door door{what.declared(), memory, own, side_, side.place};
   try {
     const body_run run = run_body(side, what, given, state.layout, memory, &state.inputs, {});
-    door.restore();
+    if (!REPRISE_MUTANT(warm_up_leaves_what_it_wrote)) door.restore();
     return {memory.needed(), run.draws};
   } catch (...) {
-    door.restore();
+    if (!REPRISE_MUTANT(failed_warm_up_leaves_what_it_wrote)) door.restore();
     throw;
   }
 }

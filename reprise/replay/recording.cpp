@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/fault_points.hpp"
+#include "reprise/base/mutant.hpp"
 #include "reprise/replay/recording_state.hpp"
 
 namespace reprise {
@@ -17,6 +19,7 @@ recording& recording::operator=(recording&& other) noexcept {
 recording::~recording() {
   if (!state_) return;
   state_->table->current = replay_id::none;
+  if (REPRISE_MUTANT(recording_dies_before_its_last_replay)) return;
   try {
     synchronize(std::source_location::current());
   } catch (const error& failure) {
@@ -42,13 +45,20 @@ std::size_t recording::staging_slots() const {
 }
 
 std::optional<step_result> recording::replay(site at, bindings given) {
-  if (!state_->terms.fits(given) || !state_->terms.holds()) return std::nullopt;
+  if (!state_->terms.fits(given)) return std::nullopt;
+  if (!state_->terms.holds()) {
+    landmark("contract: breached");
+    return std::nullopt;
+  }
   return replay_as_checked(at, given);
 }
 
 step_result recording::replay_as_checked(site at, bindings given) {
-  state_->order.enter(at.stream, at.place);
-  const replay_id id = next_replay();
+  if (!REPRISE_MUTANT(replay_does_not_wait_for_another_stream)) {
+    state_->order.enter(at.stream, at.place);
+  }
+  const replay_id id =
+      REPRISE_MUTANT(lease_outlives_a_replay) ? state_->table->current : next_replay();
   state_->table->current = id;
   philox_counter* const random = state_->draws != 0 ? state_->random : nullptr;
   if (state_->ring) {
@@ -58,7 +68,9 @@ step_result recording::replay_as_checked(site at, bindings given) {
   }
   state_->replayed->launch(at);
   if (state_->ring) state_->ring->launched();
-  if (random != nullptr) random->advance(state_->draws);
+  if (random != nullptr && !REPRISE_MUTANT(replay_draws_the_same_again)) {
+    random->advance(state_->draws);
+  }
   return {{ran::replayed, id, nullptr}, state_->table};
 }
 
@@ -68,7 +80,7 @@ void recording::retire(std::source_location place) {
 }
 
 bool recording::retired(std::source_location place) const {
-  return state_->order.finished(place);
+  return REPRISE_MUTANT(retired_recording_goes_at_once) || state_->order.finished(place);
 }
 
 void recording::synchronize(std::source_location place) const {

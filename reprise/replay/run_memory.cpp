@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/mutant.hpp"
 
 namespace reprise {
 
@@ -43,6 +44,10 @@ std::byte* run_memory::take(std::size_t bytes, std::source_location place) {
 
 std::span<std::byte> run_memory::workspace(std::size_t bytes, std::span<std::byte>& held,
                                            std::source_location place) {
+  if (REPRISE_MUTANT(branches_share_a_workspace) && !blocks_.empty() &&
+      blocks_.front().bytes() >= bytes) {
+    return {blocks_.front().data(), bytes};
+  }
   if (held.size() < bytes) held = {take(bytes, place), bytes};
   return held.first(bytes);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "reprise/base/fault_points.hpp"
+#include "reprise/base/mutant.hpp"
 #include "reprise/device/enqueue.hpp"
 
 namespace reprise {
@@ -89,8 +91,14 @@ std::byte* staging::free_slot(std::size_t bytes, stream_ref stream, std::source_
 void staging::enter_other_half(stream_ref stream, std::source_location place) {
   halves_[current_].left->record(stream, place);
   half& next = halves_[1 - current_];
-  if (!next.left->finished(place)) {
+  const bool passed = next.left->finished(place);
+  if (REPRISE_MUTANT(staging_half_is_rewritten_before_it_was_read)) {
+    // Nobody waits.
+  } else if (!passed) {
     ++waits_;
+    landmark("staging: waited for a half");
+    next.left->synchronize(place);
+  } else if (fault_point("staging: waits for a half that is free")) {
     next.left->synchronize(place);
   }
   if (next.memory.bytes() < wanted_) next.memory = pinned_block{device_, wanted_, place};

@@ -5,6 +5,7 @@
 #include <optional>
 #include <source_location>
 
+#include "reprise/base/fault_points.hpp"
 #include "reprise/device/device.hpp"
 
 namespace reprise {
@@ -14,6 +15,7 @@ class stream_order {
   // Work enqueued on `now` from here on comes after all uses before.
   void enter(stream_ref now, std::source_location place) {
     if (last_ && !(*last_ == now) && is_live()) {
+      landmark("step: crossed streams");
       if (!passed_) passed_.emplace(now.device(), place);
       passed_->record(*last_, place);
       passed_->wait(now, place);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/mutant.hpp"
 
 namespace reprise {
 
@@ -41,6 +42,7 @@ void warm_up_door::pass(const work& what, const access& touched) {
     if (declared.restored) save(declared);
     return;
   }
+  if (REPRISE_MUTANT(unnamed_writes_pass_the_door)) return;
   throw usage_error{
       fmt::format("step '{}': {} '{}' writes {} bytes that outlive the step and that its "
                   "signature does not name; name them as state or overwrites, or use "

@@ -46,22 +46,24 @@ adversary::adversary(const adversary_options& options, std::string name)
       dice_{options.seed},
       temper_{temper_of(dice_)},
       notes_{options.into},
-      turns_{[this] {
-               this_threads_turn = {&adversary::yield, this};
-               listens_to_faults = this;
-             },
-             [] {
-               this_threads_turn = {};
-               listens_to_faults = nullptr;
-             }},
-      outer_turn_{std::exchange(this_threads_turn, {&adversary::yield, this})},
-      outer_listener_{std::exchange(listens_to_faults, this)} {
+      turns_{[this] { attend(); }, [this] { leave(); }} {
+  attend();
   host_at_ = new_lane();
 }
 
 adversary::~adversary() {
-  this_threads_turn = outer_turn_;
-  listens_to_faults = outer_listener_;
+  leave();
+}
+
+// Of several devices that one thread uses, the last one that it called is attended to.
+void adversary::attend() {
+  this_threads_turn = {&adversary::yield, this};
+  listens_to_faults = this;
+}
+
+void adversary::leave() {
+  if (this_threads_turn.scheduler == this) this_threads_turn = {};
+  if (listens_to_faults == this) listens_to_faults = nullptr;
 }
 
 memory_figures adversary::figures() {

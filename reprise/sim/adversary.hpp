@@ -112,6 +112,8 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   static temper temper_of(dice& seed);
 
   // adversary.cpp
+  void attend();
+  void leave();
   item_ref next_on(const std::shared_ptr<line>& on);
   static void put_behind(const item_ref& one, const item_ref& before);
   void enqueue(const item_ref& made);
@@ -174,8 +176,6 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   lane_place host_at_;  // of what the host itself touches
   std::map<std::string, std::uint64_t, std::less<>> durations_;
   const item* inside_ = nullptr;  // the work that is running
-  turn_taker outer_turn_;
-  fault_listener* outer_listener_ = nullptr;
 };
 
 }  // namespace reprise::sim

@@ -39,6 +39,7 @@ void adversary::tell_findings(std::string_view call, place from) {
 
 void adversary::enter(std::string_view call, place from) {
   require_known(call, from);
+  attend();
   if (inside_ != nullptr) {
     notes_.found(finding_kind::misuse,
                  fmt::format("a host call, {}, calls {}, which waits for its own stream on a GPU",

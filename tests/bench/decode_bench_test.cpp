@@ -31,8 +31,7 @@ class decode_bench_test : public ::testing::TestWithParam<std::string> {
   device opened = test::open_for_test(GetParam());
 };
 
-INSTANTIATE_TEST_SUITE_P(devices, decode_bench_test,
-                         ::testing::ValuesIn(test::devices_under_test()),
+INSTANTIATE_TEST_SUITE_P(devices, decode_bench_test, ::testing::ValuesIn(test::plain_devices()),
                          [](const auto& p) { return test::test_name(p.param); });
 
 TEST_P(decode_bench_test, both_ways_run_the_same_steps_and_say_the_same) {

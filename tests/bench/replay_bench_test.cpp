@@ -22,8 +22,7 @@ class replay_bench_test : public ::testing::TestWithParam<std::string> {
   progress tell = [this](std::string_view, std::size_t, std::size_t) { ++told; };
 };
 
-INSTANTIATE_TEST_SUITE_P(devices, replay_bench_test,
-                         ::testing::ValuesIn(test::devices_under_test()),
+INSTANTIATE_TEST_SUITE_P(devices, replay_bench_test, ::testing::ValuesIn(test::plain_devices()),
                          [](const auto& p) { return test::test_name(p.param); });
 
 TEST_P(replay_bench_test, every_way_is_called_alike_and_gives_the_bits_of_the_eager_run) {

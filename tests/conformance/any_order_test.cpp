@@ -67,7 +67,7 @@ class any_calls {
 };
 
 TEST_P(rule_22, D19_calls_in_any_order_succeed_or_are_refused) {
-  const int sequences = on_cuda() ? 2000 : sanitized ? 5000 : 100000;
+  const int sequences = runs_later() ? 2000 : sanitized ? 5000 : 100000;
   const auto x = number(16);
   s().synchronize();
   const std::size_t held = leased();

@@ -88,16 +88,25 @@ class conformance : public on_each_device {
   }
 };
 
-// Keeps a stream from going on until it is released or dies, 20 seconds at most. What a test uses
+// Keeps a stream from going on until it is released or dies: a card by a kernel that spins, 20
+// seconds at most, a simulated one by its controls. What came before has run. What a test uses
 // meanwhile is made before: a card may wait for all its work before it allocates or loads a kernel.
 class held_stream {
  public:
   explicit held_stream(stream_ref stream)
-      : word_{stream.device(), 2}, stream_{stream}, passed_{stream.device()} {
+      : simulation_{sim::controls_of(stream.device())},
+        word_{stream.device(), 2},
+        stream_{stream},
+        passed_{stream.device()} {
     word_[0] = 0;
     word_[1] = 0;
-    load_what_tests_use();
-    launch(stream, hold, read(word_));
+    if (simulation_ != nullptr) {
+      stream.synchronize();
+      simulation_->hold(stream.id());
+    } else {
+      load_what_tests_use();
+      launch(stream, hold, read(word_));
+    }
     passed_.record(stream);
   }
   // The stream may have gone before.
@@ -109,7 +118,14 @@ class held_stream {
   held_stream& operator=(const held_stream&) = delete;
 
   bool holds() const { return !passed_.finished(); }
-  void release() { std::atomic_ref{word_[0]}.store(1); }
+  // From any thread, and again.
+  void release() {
+    if (simulation_ == nullptr) {
+      std::atomic_ref{word_[0]}.store(1);
+    } else if (!released_.exchange(true)) {
+      simulation_->release(stream_.id());
+    }
+  }
 
  private:
   // A kernel is loaded and a stream's staging memory is made at their first use.
@@ -121,6 +137,8 @@ class held_stream {
     stream_.synchronize();
   }
 
+  sim::controls* simulation_;  // null: not simulated
+  std::atomic<bool> released_{false};
   pinned<std::int32_t> word_;
   stream_ref stream_;
   event passed_;

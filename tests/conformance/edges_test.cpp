@@ -49,6 +49,11 @@ TEST_P(rule_23, the_last_node_may_be_removed) {
 
 // The first work is held: nothing behind the removed one may run before it.
 TEST_P(rule_23, a_bridge_carries_the_order_of_work_in_flight) {
+  if (sim::controls_of(dev()) != nullptr) {
+    GTEST_SKIP()
+        << "a simulated device calls the look at work in flight a race; it finds a missing "
+           "edge by the race that it leaves";
+  }
   gate_in_a_graph first{dev()};
   const auto x = number();
   const auto y = number();

@@ -1,7 +1,9 @@
 // Rule 16: what is destroyed with launches in flight lasts until they are done, and nobody waits.
-#include <thread>
-
+#include "reprise/device/host_thread.hpp"
+#include "reprise/replay/recorder.hpp"
+#include "reprise/telemetry/log.hpp"
 #include "tests/conformance/conformance.hpp"
+#include "tests/replay/support.hpp"
 
 namespace reprise::test {
 namespace {
@@ -105,6 +107,57 @@ TEST_P(rule_16, what_a_graph_was_given_to_keep_lasts_as_long_as_the_last_launch)
   EXPECT_EQ(value_of(s(), x), 1);
 }
 
+TEST_P(rule_16, a_recording_that_dies_waits_for_its_last_replay) {
+  adding adder{memory(), s(), 1};
+  const step what = adder.make();
+  eager_runner eager{dev()};
+  recorder maker{dev(), eager};
+  const std::vector<float> one{1};
+  recorded done = maker.record(s(), what, {adder.x.from_host(one)});
+  ASSERT_TRUE(done.made.has_value());
+  event passed{dev()};
+  held_stream held{s()};
+  ASSERT_TRUE(done.made->replay(s(), {adder.x.from_host(one)}).has_value());
+  passed.record(s());
+  EXPECT_STILL_HELD(held);
+  host_thread releasing{dev(), [&] { held.release(); }};
+  done.made.reset();
+  EXPECT_TRUE(passed.finished());
+  releasing.join();
+  EXPECT_EQ(read_back(s(), adder.total)[0], 2.0F);
+}
+
+// It goes when its last replay has passed; calls that come before that do not wait for it.
+TEST_P(rule_16, a_recording_that_is_retired_in_flight_is_waited_for_by_nobody) {
+  set_log_sink([](std::string_view) {});
+  scaling scaled{memory(), s(), 2.0F};
+  scaling plain{memory(), s(), 3.0F};
+  const step eager{plain.declared,
+                   [&](step_scope& run) {
+                     copy(run, read(run[plain.x]), write(run.make(plain.y, run.shape(plain.x))));
+                   },
+                   eager_only{"plain"}};
+  const std::vector<float> values{1, 2, 3};
+  replay_cache cache{dev()};
+  const auto breach = [&] {
+    cache.run(s(), scaled.what, {scaled.x.from_host(values)});
+    cache.run(s(), scaled.what, {scaled.x.from_host(values)});
+    scaled.weight.version.bump();
+  };
+  breach();
+  for (int i = 0; i < 4; ++i) cache.run(s(), eager, {plain.x.from_host(values)});
+  cache.run(s(), scaled.what, {scaled.x.from_host(values)});  // the memory of all that is there
+  breach();
+  s().synchronize();
+  held_stream held{s()};
+  EXPECT_EQ(cache.run(s(), scaled.what, {scaled.x.from_host(values)}).how, ran::eager);
+  for (int i = 0; i < 3; ++i) cache.run(s(), eager, {plain.x.from_host(values)});
+  EXPECT_STILL_HELD(held);
+  held.release();
+  s().synchronize();
+  set_log_sink({});
+}
+
 TEST_P(rule_16, settling_waits_for_what_is_in_flight_of_the_destroyed) {
   const auto x = number();
   std::optional<executable> step{
@@ -115,7 +168,7 @@ TEST_P(rule_16, settling_waits_for_what_is_in_flight_of_the_destroyed) {
   passed.record(s());
   step.reset();
   EXPECT_STILL_HELD(held);
-  std::thread releasing{[&] { held.release(); }};
+  host_thread releasing{dev(), [&] { held.release(); }};
   api().settle();
   releasing.join();
   s().synchronize();

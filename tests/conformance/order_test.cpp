@@ -1,7 +1,6 @@
 // Rule 15: the recording, not the executable, is the unit of order; and one executable runs one
 // launch at a time.
-#include <thread>
-
+#include "reprise/device/host_thread.hpp"
 #include "reprise/replay/recorder.hpp"
 #include "tests/conformance/conformance.hpp"
 #include "tests/replay/support.hpp"
@@ -42,8 +41,24 @@ TEST_P(rule_15, a_graph_is_launched_on_streams_it_was_not_captured_on) {
 TEST_P(rule_15, a_graph_is_launched_from_a_thread_that_never_called_the_device) {
   const auto x = number();
   const executable step = capture(s(), [&](stream_ref c) { append(c, x, 6); }).instantiate(s());
-  std::thread{[&] { step.launch(s()); }}.join();
+  host_thread{dev(), [&] { step.launch(s()); }}.join();
   EXPECT_EQ(value_of(s(), x), 6);
+}
+
+// Recording runs on a stream of its own: it begins behind the caller's work, and the caller's next
+// work is behind it.
+TEST_P(rule_15, a_recording_comes_between_the_works_around_it) {
+  adding adder{memory(), s(), 1000};
+  const step what = adder.make();
+  eager_runner eager{dev()};
+  recorder maker{dev(), eager};
+  const std::vector<float> ones(1000, 1.0F);
+  for (int i = 0; i < 10; ++i) fill(s(), write<float>{adder.total}, static_cast<float>(i));
+  recorded done = maker.record(s(), what, {adder.x.from_host(ones)});
+  ASSERT_TRUE(done.made.has_value());
+  const auto second = done.made->replay(s(), {adder.x.from_host(ones)});
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(read_back(s(), adder.total), std::vector<float>(1000, 11.0F));
 }
 
 // Each replay has its own inputs, though the second is asked for before the first has run.

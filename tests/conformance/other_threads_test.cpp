@@ -1,8 +1,6 @@
 // Rule 3: a capture starts on one stream, in thread-local mode; other threads and streams are not
-// disturbed by it, nor it by them. Threads meet at latches, never by time.
-#include <latch>
-#include <thread>
-
+// disturbed by it, nor it by them. Threads wait for each other, never for a time.
+#include "tests/conformance/all_came.hpp"
 #include "tests/conformance/captured_beside.hpp"
 #include "tests/conformance/conformance.hpp"
 
@@ -32,9 +30,11 @@ TEST_P(rule_03, a_stream_that_is_not_in_the_capture_goes_on) {
     EXPECT_TRUE(c.capturing());
     EXPECT_FALSE(stream_ref{other}.capturing());
     work_elsewhere(3);
-    std::thread{[&] {
-      for (int i = 0; i < 200; ++i) work_elsewhere(i);
-    }}.join();
+    host_thread{dev(),
+                [&] {
+                  for (int i = 0; i < 200; ++i) work_elsewhere(i);
+                }}
+        .join();
     fill(c, write<int>{y}, 2);
   });
   EXPECT_EQ(made.size(), 2U);
@@ -96,7 +96,7 @@ TEST_P(rule_03, D2_another_thread_may_pin_and_free_memory) {
 
 TEST_P(rule_03, two_threads_may_capture_at_once) {
   constexpr int rounds = 50;
-  std::latch both{2};
+  all_came both{dev(), 2};
   std::array<std::vector<int>, 2> got;
   const auto work = [&](int me) {
     const stream own{dev()};
@@ -119,8 +119,8 @@ TEST_P(rule_03, two_threads_may_capture_at_once) {
       }
     }
   };
-  std::thread first{work, 0};
-  std::thread second{work, 1};
+  host_thread first{dev(), [&] { work(0); }};
+  host_thread second{dev(), [&] { work(1); }};
   first.join();
   second.join();
   EXPECT_EQ(got[0].size(), static_cast<std::size_t>(rounds));

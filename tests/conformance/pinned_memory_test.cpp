@@ -1,8 +1,8 @@
 // Rule 19: a graph owns the pinned memory that its copies read, and what the host rewrites for each
 // replay lies in slots that wait their turn.
 #include <algorithm>
-#include <thread>
 
+#include "reprise/device/host_thread.hpp"
 #include "reprise/replay/recorder.hpp"
 #include "tests/conformance/conformance.hpp"
 #include "tests/replay/support.hpp"
@@ -146,10 +146,11 @@ TEST_P(rule_19, a_slot_is_rewritten_only_when_its_replay_has_read_it) {
   held_stream held{s()};
   const calls_since now{*counts};
   std::atomic<bool> through{false};
-  std::thread releasing{[&] {
-    while (now[seam_call::synchronize] == 0 && !through) std::this_thread::yield();
-    held.release();
-  }};
+  host_thread releasing{dev(), [&] {
+                          wait_until(dev(),
+                                     [&] { return now[seam_call::synchronize] != 0 || through; });
+                          held.release();
+                        }};
   float sum = 0;
   for (std::size_t i = 1; i <= done.made->staging_slots() + 1; ++i) {
     value = {static_cast<float>(i)};

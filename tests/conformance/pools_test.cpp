@@ -1,8 +1,7 @@
 // Rule 17: a pool is an arena over slabs. Where its blocks lie; the file of reuse has the rest.
 #include <algorithm>
-#include <latch>
-#include <thread>
 
+#include "tests/conformance/all_came.hpp"
 #include "tests/conformance/conformance.hpp"
 
 namespace reprise::test {
@@ -72,7 +71,7 @@ TEST_P(rule_17, a_block_keeps_its_bytes_and_address_while_others_come_and_go) {
 }
 
 TEST_P(rule_17, two_threads_share_a_pool_and_never_a_block) {
-  std::latch both{2};
+  all_came both{dev(), 2};
   std::array<int, 2> wrong{};
   const auto work = [&](int me) {
     const stream own{dev()};
@@ -84,8 +83,8 @@ TEST_P(rule_17, two_threads_share_a_pool_and_never_a_block) {
         ++wrong[static_cast<std::size_t>(me)];
     }
   };
-  std::thread first{work, 0};
-  std::thread second{work, 1};
+  host_thread first{dev(), [&] { work(0); }};
+  host_thread second{dev(), [&] { work(1); }};
   first.join();
   second.join();
   EXPECT_EQ(wrong, (std::array<int, 2>{}));

@@ -268,6 +268,28 @@ TEST_P(rule_17, a_block_of_a_capture_waits_until_its_graph_is_gone) {
   EXPECT_EQ(freed_by(s(), memory(), 64 * kib), inside);
 }
 
+// A replay may come on any stream, and is behind no eager work but that before its launch.
+TEST_P(rule_17, a_capture_takes_nothing_that_eager_work_freed) {
+  const std::byte* const eager = used_by(s(), memory(), 64 * kib);
+  const graph made =
+      capture(s(), [&](stream_ref c) { EXPECT_NE(used_by(c, memory(), 64 * kib), eager); });
+  EXPECT_EQ(used_by(s(), memory(), 64 * kib), eager) << "eager work may have it again";
+}
+
+TEST_P(rule_17, a_pool_that_is_gone_leaves_its_graphs_what_they_write) {
+  const std::byte* inside = nullptr;
+  std::optional<pool> own{std::in_place, dev()};
+  std::optional<graph> made{
+      capture(s(), [&](stream_ref c) { inside = used_by(c, *own, 64 * kib); })};
+  own.reset();
+  EXPECT_NE(freed_by(s(), memory(), 64 * kib), inside);
+  made.reset();
+  s().synchronize();
+  api().settle();
+  pool next{dev()};
+  EXPECT_EQ(freed_by(s(), next, 64 * kib), inside);
+}
+
 TEST_P(rule_17, what_several_streams_freed_is_joined_before_the_pool_grows) {
   const stream other{dev()};
   {

@@ -1,8 +1,8 @@
 // Rule 1: work on a stream runs in order, and across streams only as events order it.
 #include <algorithm>
 #include <numeric>
-#include <thread>
 
+#include "reprise/device/host_thread.hpp"
 #include "tests/conformance/conformance.hpp"
 
 namespace reprise::test {
@@ -87,7 +87,7 @@ TEST_P(rule_01, a_stream_waits_for_its_work_when_it_is_destroyed) {
   held_stream held{*dying};
   copy(*dying, read<int>{x}, write<int>{out});
   EXPECT_STILL_HELD(held);
-  std::thread releasing{[&] { held.release(); }};
+  host_thread releasing{dev(), [&] { held.release(); }};
   dying.reset();
   EXPECT_EQ(out[0], 7);
   releasing.join();
@@ -168,11 +168,13 @@ TEST_P(rule_01, an_event_may_be_used_from_another_thread) {
   append(s(), x, 2);
   written.record(s());
   std::vector<int> seen;
-  std::thread{[&] {
-    const stream other{dev()};
-    written.wait(other);
-    seen = read_back(other, x);
-  }}.join();
+  host_thread{dev(),
+              [&] {
+                const stream other{dev()};
+                written.wait(other);
+                seen = read_back(other, x);
+              }}
+      .join();
   EXPECT_EQ(seen, std::vector<int>(100, 2));
 }
 

@@ -1,7 +1,5 @@
 // Rule 12: an executable takes all parameters from another graph of its topology, or none.
-#include <latch>
-#include <thread>
-
+#include "tests/conformance/all_came.hpp"
 #include "tests/conformance/conformance.hpp"
 
 namespace reprise::test {
@@ -133,14 +131,14 @@ TEST_P(rule_12, updates_from_two_threads_are_taken_one_by_one) {
   const graph ones = works.record(s(), 1, 1, 1);
   const graph twos = works.record(s(), 2, 2, 2);
   for (int round = 0; round < 20; ++round) {
-    std::latch both{2};
+    all_came both{dev(), 2};
     std::atomic<int> taken{0};
     const auto update_with = [&](const graph& from) {
       both.arrive_and_wait();
       for (int i = 0; i < 10; ++i) taken += step.update(from) ? 1 : 0;
     };
-    std::thread first{[&] { update_with(ones); }};
-    std::thread second{[&] { update_with(twos); }};
+    host_thread first{dev(), [&] { update_with(ones); }};
+    host_thread second{dev(), [&] { update_with(twos); }};
     first.join();
     second.join();
     EXPECT_EQ(taken, 20);

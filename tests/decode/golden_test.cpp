@@ -55,7 +55,7 @@ class golden_test
 };
 
 INSTANTIATE_TEST_SUITE_P(devices, golden_test,
-                         ::testing::Combine(::testing::ValuesIn(test::devices_under_test()),
+                         ::testing::Combine(::testing::ValuesIn(test::plain_devices()),
                                             ::testing::Values(decode::weight_storage::as_file,
                                                               decode::weight_storage::f32)),
                          [](const auto& p) {

@@ -20,6 +20,7 @@ TEST_P(closing_on, in_order_says_nothing) {
     pool memory{opened};
     const buffer<int> x{memory, 100, work};
     const pinned<int> p{opened, 100};
+    fill(work, write<int>{x}, 1);
     copy(work, read<int>{x}, write<int>{p});
     work.synchronize();
   }

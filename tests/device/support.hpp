@@ -16,6 +16,7 @@
 #include "reprise/device/graph.hpp"
 #include "reprise/device/memory.hpp"
 #include "reprise/device/slab_store.hpp"
+#include "reprise/sim/controls.hpp"
 #include "reprise/sim/device.hpp"
 #include "tests/support/devices.hpp"
 #include "tests/support/observe.hpp"
@@ -24,9 +25,14 @@ namespace reprise::test {
 
 inline constexpr std::size_t kib = 1024;
 
-// The implementation alone, to be wrapped.
+// The implementation alone, to be wrapped. A simulated GPU takes no rare ways here: these suites
+// count calls, bytes and waits.
 inline std::unique_ptr<device_api> open_bare(const std::string& spec) {
   if (spec == "cpu") return sim::open_cpu(2);
+  if (spec.starts_with("sim:seed=")) {
+    return sim::open_adversary(
+        {.seed = std::stoull(spec.substr(spec.find('=') + 1)), .takes_fault_points = false});
+  }
   return open_cuda(std::stoi(spec.substr(spec.find(':') + 1)));
 }
 

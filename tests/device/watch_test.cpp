@@ -1,7 +1,6 @@
 // The door of all enqueued work, watched: what a watch is shown, in which order, and how it stops
 // a work.
-#include <thread>
-
+#include "reprise/device/host_thread.hpp"
 #include "tests/device/support.hpp"
 
 namespace reprise::test {
@@ -58,7 +57,7 @@ TEST_P(watch_on, sees_every_kind_of_work_with_its_label_and_place) {
 }
 
 TEST_P(watch_on, sees_what_a_work_declares_to_touch) {
-  const buffer<int> x{memory(), 6, s()};
+  const auto x = filled<int>(6, 1);
   const access whole = access_of(inout<int>{x});
   sights watched;
   copy(s(), read<int>{x.all().subview(0, 2)}, write<int>{x.all().subview(2, 4)});
@@ -119,10 +118,12 @@ TEST_P(watch_on, sees_works_before_the_device_does) {
 TEST_P(watch_on, sees_only_the_works_of_its_own_thread) {
   const buffer<int> x{memory(), 4, s()};
   sights watched;
-  std::thread{[&] {
-    const stream other{dev()};
-    fill(other, write<int>{x}, 1);
-  }}.join();
+  host_thread{dev(),
+              [&] {
+                const stream other{dev()};
+                fill(other, write<int>{x}, 1);
+              }}
+      .join();
   EXPECT_TRUE(watched.seen.empty());
 }
 

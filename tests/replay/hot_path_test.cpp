@@ -68,7 +68,7 @@ class hot_path_test : public ::testing::TestWithParam<std::string> {
   std::uint64_t allocations = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(devices, hot_path_test, ::testing::ValuesIn(test::devices_under_test()),
+INSTANTIATE_TEST_SUITE_P(devices, hot_path_test, ::testing::ValuesIn(test::plain_devices()),
                          [](const auto& p) { return test::test_name(p.param); });
 
 TEST_P(hot_path_test, a_thousand_replays_with_32_facts_and_a_staged_block_cost_what_was_planned) {

@@ -177,6 +177,20 @@ TEST_P(transaction_on, a_body_that_asks_for_more_memory_in_the_capture_is_refuse
   EXPECT_NE(done.first.why->text().find("more memory than in its warm-up"), std::string::npos);
 }
 
+TEST_P(transaction_on, a_body_that_draws_fewer_random_numbers_in_the_capture_is_refused) {
+  philox_counter counter{1};
+  int runs = 0;
+  signature declared{"drawing"};
+  declared.random(counter);
+  const step what{declared, [&](step_scope& run) { (void)run.draws(++runs == 2 ? 1 : 3); }};
+  const recorded done = maker.record(on.work, what, {});
+  ASSERT_FALSE(done.made.has_value());
+  EXPECT_NE(done.first.why->text().find("drew 3 random numbers in its warm-up and 1 now"),
+            std::string::npos)
+      << done.first.why->text();
+  EXPECT_EQ(counter.next(), 3U) << "of the eager run alone";
+}
+
 TEST_P(transaction_on, an_output_left_out_is_the_callers_error) {
   signature declared{"forgetful"};
   const auto x = declared.in<float>("x", {any});

@@ -113,10 +113,10 @@ TEST(the_schedule, is_the_same_for_the_same_seed) {
   std::set<std::vector<std::string>> different;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     simulated first{seed};
-    simulated second{seed};
     busy(first);
-    busy(second);
     first.close();
+    simulated second{seed};
+    busy(second);
     second.close();
     EXPECT_EQ(first.seen().trace, second.seen().trace) << seed;
     EXPECT_EQ(first.kinds(), std::vector<sim::finding_kind>{}) << seed;

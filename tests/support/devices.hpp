@@ -1,9 +1,12 @@
-// The devices that a test runs on: always the CPU, and the first GPU where one answers.
+// The devices that a test runs on: always the CPU, the simulated GPU under a few seeds, and the
+// first GPU where one answers.
 //
 // With REPRISE_TEST_DEVICES=cuda (the GPU gate) a missing GPU is a failure instead of a skip.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -29,9 +32,20 @@ inline bool gpu_or_skip() {
   return false;
 }
 
-inline std::vector<std::string> devices_under_test() {
+inline std::vector<std::string> simulated_devices() {
+  return {"sim:seed=1", "sim:seed=2"};
+}
+
+// Those whose work takes the time that it takes: for figures, and for models that would be slow.
+inline std::vector<std::string> plain_devices() {
   std::vector<std::string> devices{"cpu"};
   if (gpu_or_skip()) devices.push_back(automatic_device());
+  return devices;
+}
+
+inline std::vector<std::string> devices_under_test() {
+  std::vector<std::string> devices = plain_devices();
+  std::ranges::copy(simulated_devices(), std::back_inserter(devices));
   return devices;
 }
 

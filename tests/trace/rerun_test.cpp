@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <random>
-#include <thread>
 
 #include "reprise/device/faulty.hpp"
 #include "reprise/device/forwarding.hpp"
+#include "reprise/device/host_thread.hpp"
 #include "tests/trace/trace_support.hpp"
 
 namespace reprise::test {
@@ -56,7 +56,7 @@ TEST_P(rerun_of, calls_that_threads_made_is_made_on_one) {
       made.instantiate(s).launch(s);
       s.synchronize();
     };
-    std::thread other{work};
+    host_thread other{on, work};
     work();
     other.join();
   });

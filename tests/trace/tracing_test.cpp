@@ -2,9 +2,9 @@
 #include "reprise/trace/tracing.hpp"
 
 #include <algorithm>
-#include <thread>
 
 #include "reprise/device/faulty.hpp"
+#include "reprise/device/host_thread.hpp"
 #include "tests/trace/trace_support.hpp"
 
 namespace reprise::test {
@@ -28,7 +28,7 @@ std::vector<const traced_call*> works(const trace& in, work_kind kind) {
 TEST_P(tracing_on, names_its_device_and_whose_bodies_it_runs) {
   const trace taken = trace_of(GetParam(), [](device_ref) {});
   EXPECT_EQ(taken.device, GetParam());
-  EXPECT_EQ(taken.bodies, GetParam() == "cpu" ? device_kind::cpu : device_kind::cuda);
+  EXPECT_EQ(taken.bodies, GetParam().starts_with("cuda") ? device_kind::cuda : device_kind::cpu);
   EXPECT_EQ(taken.left_out, 0U);
 }
 
@@ -195,7 +195,7 @@ TEST_P(tracing_on, is_asked_for_when_a_device_is_opened) {
 TEST_P(tracing_on, numbers_threads_in_order_of_their_first_call) {
   const trace taken = trace_of(GetParam(), [](device_ref on) {
     const stream s{on};
-    std::thread{[&] { const event made{on}; }}.join();
+    host_thread{on, [&] { const event made{on}; }}.join();
   });
   EXPECT_EQ(find(taken, call_kind::create_stream)->thread, 1U);
   EXPECT_EQ(find(taken, call_kind::create_event)->thread, 2U);
