@@ -230,7 +230,7 @@ void adversary::run(stream_id stream, const work& what) {
     if (!memory_.owns(what.copy.from, what.copy.bytes)) {
       // Staged at the call: the source may be reused at once.
       made->staged.assign(what.copy.from, what.copy.from + what.copy.bytes);
-      kept.copy.from = made->staged.data();
+      if (!REPRISE_MUTANT(sim_pageable_source_is_read_late)) kept.copy.from = made->staged.data();
     }
     to_pageable = !memory_.owns(what.copy.to, what.copy.bytes);
   }
@@ -295,7 +295,7 @@ void adversary::add_nodes(const std::shared_ptr<launch_state>& of, const item_re
     std::size_t chain = ends.size();
     for (const std::size_t before : rows[i].after) {
       has_successor[before] = true;
-      put_behind(one, made[before]);
+      if (!REPRISE_MUTANT(sim_node_runs_before_its_edge)) put_behind(one, made[before]);
       one->clock.join(made[before]->clock);
       if (chain == ends.size() && ends[chain_of[before]] == before) chain = chain_of[before];
     }

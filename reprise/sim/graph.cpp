@@ -158,7 +158,10 @@ std::vector<launched_node> executable_body::as_launched(std::shared_ptr<const gr
     made.from = &n;
     if (!n.what) continue;
     const bool driven = std::ranges::find(driven_, n.id) != driven_.end();
-    if (driven) made.driven_by = &enabled_[ordinal];
+    if (driven || REPRISE_MUTANT(sim_switch_reaches_earlier_launches)) {
+      made.driven_by = &enabled_[ordinal];
+      made.what = what_runs(ordinal);
+    }
     if (driven || enabled_[ordinal] != 0) made.what = what_runs(ordinal);
     ++ordinal;
   }

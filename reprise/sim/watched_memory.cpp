@@ -145,7 +145,7 @@ void watched_memory::check_order(const vector_clock& clock, const block& of, std
     return tell({trespass::kind::race, part.end - first, text_of(of, first, part.end, part), writes,
                  part.written.who, true});
   }
-  if (!writes) return;
+  if (!writes || REPRISE_MUTANT(sim_reads_do_not_race)) return;
   for (const stamp& r : part.read) {
     if (clock.covers(r.at)) continue;
     return tell({trespass::kind::race, part.end - first, text_of(of, first, part.end, part), true,

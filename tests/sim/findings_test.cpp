@@ -55,6 +55,25 @@ TEST(a_race, is_found_between_streams_that_nothing_orders) {
   }
 }
 
+TEST(a_race, is_found_between_a_read_and_a_write_that_does_not_wait_for_it) {
+  const auto scenario = [](device_ref dev, bool ordered) {
+    const stream a{dev};
+    const stream b{dev};
+    pool memory{dev, "x"};
+    const buffer<int> x{memory, 64, a};
+    const buffer<int> y{memory, 64, a};
+    fill(a, write<int>{x}, 1);
+    order(a, b);
+    copy(a, read<int>{x}, write<int>{y});
+    if (ordered) order(a, b);
+    fill(b, write<int>{x}, 2);
+    order(b, a);
+  };
+  expect_nothing([&](device_ref dev) { scenario(dev, true); });
+  expect_found(finding_kind::race, {"'copy' on stream 1", "'fill' on stream 2", "nothing orders"},
+               [&](device_ref dev) { scenario(dev, false); });
+}
+
 TEST(a_race, is_found_between_branches_of_a_graph) {
   const auto scenario = [](device_ref dev, bool early) {
     const stream a{dev};
