@@ -67,4 +67,5 @@ install(FILES
   ${CMAKE_BINARY_DIR}/package/reprise-config.cmake
   ${CMAKE_BINARY_DIR}/package/reprise-config-version.cmake
   cmake/reprise_cuda.cmake
+  cmake/reprise_checked.cmake
   DESTINATION ${package})

@@ -4,6 +4,10 @@
 // becomes part of the graph, and the id of its node is returned; outside, none.
 #pragma once
 
+#if defined(REPRISE_CHECKED)
+#error "a checked compile is for kernel bodies: keep them in a .cpp apart from code that launches"
+#endif
+
 #include <bit>
 #include <functional>
 #include <initializer_list>

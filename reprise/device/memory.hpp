@@ -7,6 +7,11 @@
 // and by everybody else once the graph and its executables are gone. Thread safe per pool.
 #pragma once
 
+#if defined(REPRISE_CHECKED)
+#error \
+    "a checked compile is for kernel bodies: keep them in a .cpp apart from code that owns memory"
+#endif
+
 #include <cstddef>
 #include <limits>
 #include <memory>
@@ -146,7 +151,12 @@ class pinned {
   pinned_block memory_;
 };
 
-// So that `read(x)`, `write(x)` and `inout(x)` take the owners as they are.
+}  // namespace reprise
+
+// So that `read(x)`, `write(x)` and `inout(x)` take the owners as they are. Guides lie beside their
+// templates.
+namespace reprise::REPRISE_BODIES {
+
 template <class T>
 read(const buffer<T>&) -> read<T>;
 template <class T>
@@ -158,4 +168,4 @@ read(const pinned<T>&) -> read<T>;
 template <class T>
 write(const pinned<T>&) -> write<T>;
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

@@ -2,22 +2,20 @@
 //
 // `read`, `write` and `inout` are both the type in a kernel's signature and the word at a call; a
 // wrong access does not compile. Declarations are upper bounds. Host and device code.
+//
+// In a checked compile (base/portable.hpp) they have the same bytes, and note what goes through
+// them.
 #pragma once
 
 #include <cstddef>
 #include <type_traits>
 
 #include "reprise/base/portable.hpp"
+#include "reprise/device/access.hpp"
+#include "reprise/device/pointer.hpp"
 #include "reprise/device/tensor.hpp"
 
-namespace reprise {
-
-// One span that a piece of work touches.
-struct access {
-  const void* begin = nullptr;
-  std::size_t bytes = 0;
-  bool writes = false;
-};
+namespace reprise::REPRISE_BODIES {
 
 // Contiguous elements on a device, borrowed.
 template <class T>
@@ -25,15 +23,19 @@ class view {
  public:
   view() = default;
   REPRISE_HD view(T* data, std::size_t size) : data_{data}, size_{size} {}
+#if defined(REPRISE_CHECKED)
+  view(pointer_to<T> data, std::size_t size) : view{address_of(data), size} {}
+#endif
   // view<T> is a view<const T>.
   template <class U>
     requires std::is_same_v<const U, T>
-  REPRISE_HD view(const view<U>& other) : data_{other.data()}, size_{other.size()} {}
+  REPRISE_HD view(const view<U>& other) : data_{address_of(other.data())}, size_{other.size()} {}
 
-  REPRISE_HD T* data() const { return data_; }
+  REPRISE_HD pointer_to<T> data() const { return pointer_to<T>(data_); }
   REPRISE_HD std::size_t size() const { return size_; }
   REPRISE_HD std::size_t bytes() const { return size_ * sizeof(T); }
-  REPRISE_HD T& operator[](std::size_t i) const { return data_[i]; }
+  // T&; what checked_ptr.hpp says in a checked compile.
+  REPRISE_HD decltype(auto) operator[](std::size_t i) const { return data()[i]; }
   REPRISE_HD view subview(std::size_t first, std::size_t count) const {
     return view{data_ + first, count};
   }
@@ -46,7 +48,7 @@ class view {
 // The tensor that a view names, in the shape the caller says.
 template <element T>
 tensor_ref as_tensor(view<T> elements, const dims& shape) {
-  return {reinterpret_cast<std::byte*>(elements.data()), dtype_of<T>, shape,
+  return {reinterpret_cast<std::byte*>(address_of(elements.data())), dtype_of<T>, shape,
           contiguous_strides(shape)};
 }
 template <element T>
@@ -76,6 +78,14 @@ struct inout : view<T> {
   explicit inout(view<T> at) : view<T>{at} {}
 };
 
+// Arguments that a plain launch has packed are unpacked by a checked body.
+static_assert(sizeof(view<float>) == sizeof(float*) + sizeof(std::size_t));
+static_assert(sizeof(read<float>) == sizeof(view<float>) &&
+              sizeof(write<float>) == sizeof(view<float>) &&
+              sizeof(inout<float>) == sizeof(view<float>));
+static_assert(std::is_trivially_copyable_v<read<float>> &&
+              std::is_trivially_copyable_v<write<float>>);
+
 // What an argument of a kernel declares; scalars declare nothing.
 template <class A>
 inline constexpr bool is_access = false;
@@ -88,15 +98,15 @@ inline constexpr bool is_access<inout<T>> = true;
 
 template <class T>
 access access_of(const read<T>& argument) {
-  return {argument.data(), argument.bytes(), false};
+  return {address_of(argument.data()), argument.bytes(), false};
 }
 template <class T>
 access access_of(const write<T>& argument) {
-  return {argument.data(), argument.bytes(), true};
+  return {address_of(argument.data()), argument.bytes(), true};
 }
 template <class T>
 access access_of(const inout<T>& argument) {
-  return {argument.data(), argument.bytes(), true};
+  return {address_of(argument.data()), argument.bytes(), true};
 }
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

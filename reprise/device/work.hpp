@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "reprise/base/ids.hpp"
-#include "reprise/device/view.hpp"
+#include "reprise/device/access.hpp"
 
 namespace reprise {
 
@@ -31,7 +31,7 @@ inline constexpr std::size_t work_kinds = 8;
 std::string_view name_of(work_kind kind);
 
 // A kernel's body with its arguments packed behind it. `invoke` unpacks them and calls the body
-// with the device's call (cpu_call or cuda_call), whose type the resolved cell knows.
+// with the device's call (a plain cpu_call or a cuda_call), whose type the resolved cell knows.
 struct kernel_call {
   void (*invoke)(void* call, const std::byte* arguments) = nullptr;
   const std::byte* arguments = nullptr;  // trivially copyable, 16-byte aligned

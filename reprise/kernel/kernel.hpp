@@ -1,7 +1,8 @@
 // A kernel is a name and a typed signature; its bodies are cells, kept in a registry per platform.
 //
 // Seen by `.cu` files: no device, no formatting. A kernel that is a template over element types has
-// one name; the types of its views are part of its identity.
+// one name; the types of its views are part of its identity. Declares what headers of ops name:
+// calls, and the registry.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,16 @@
 #include "reprise/base/dtype.hpp"
 #include "reprise/device/view.hpp"
 
+namespace reprise::REPRISE_BODIES {
+
+class cpu_call;  // device/cpu_call.hpp
+
+}  // namespace reprise::REPRISE_BODIES
+
 namespace reprise {
+
+class cuda_call;        // cuda/call.cuh
+class kernel_registry;  // registry.hpp
 
 // Identity of (name, signature): what tables are keyed by.
 enum class kernel_id : std::uint64_t {};

@@ -1,9 +1,14 @@
 // The arguments of a launch as one trivially copyable block, so that a capture can keep them.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstddef>
+#include <cstring>
 #include <new>
 #include <type_traits>
+
+#include "reprise/base/portable.hpp"
 
 namespace reprise::detail {
 
@@ -44,18 +49,52 @@ struct alignas(16) packed_call {
   pack<A...> arguments;
 };
 
+}  // namespace reprise::detail
+
+namespace reprise::REPRISE_BODIES {
+
+#if defined(REPRISE_CHECKED)
+// A plain launch has packed views, and perhaps structs, of the plain namespace: other types with
+// the same bytes. So no reference to them, but a copy made of their bytes.
+template <class... A>
+detail::packed_call<A...> packed_at(const std::byte* bytes) {
+  std::array<std::byte, sizeof(detail::packed_call<A...>)> copy;
+  std::memcpy(copy.data(), bytes, copy.size());
+  return std::bit_cast<detail::packed_call<A...>>(copy);
+}
+
+// The device has made a plain call, which begins with its loan.
+template <class Call>
+Call call_at(void* call) {
+  return Call{*static_cast<const typename Call::loan*>(call)};
+}
+#else
+template <class... A>
+const detail::packed_call<A...>& packed_at(const std::byte* bytes) {
+  return *std::launder(reinterpret_cast<const detail::packed_call<A...>*>(bytes));
+}
+
+template <class Call>
+Call& call_at(void* call) {
+  return *static_cast<Call*>(call);
+}
+#endif
+
+// What a cell keeps to run its body, and to ask for its workspace: of the compile that the body is
+// of, like the types of both.
 template <class Call, class... A>
-void invoke(void* call, const std::byte* bytes) {
-  const auto& packed = *std::launder(reinterpret_cast<const packed_call<A...>*>(bytes));
+void invoke_packed(void* call, const std::byte* bytes) {
+  auto&& packed = packed_at<A...>(bytes);
+  auto&& given = call_at<Call>(call);
   const auto body = reinterpret_cast<void (*)(Call&, A...)>(packed.body);
-  apply(packed.arguments, [&](const A&... a) { body(*static_cast<Call*>(call), a...); });
+  detail::apply(packed.arguments, [&](const A&... a) { body(given, a...); });
 }
 
 template <class... A>
-std::size_t ask_workspace(void (*ask)(), const std::byte* bytes) {
-  const auto& packed = *std::launder(reinterpret_cast<const packed_call<A...>*>(bytes));
+std::size_t ask_packed(void (*ask)(), const std::byte* bytes) {
+  auto&& packed = packed_at<A...>(bytes);
   const auto typed = reinterpret_cast<std::size_t (*)(A...)>(ask);
-  return apply(packed.arguments, [&](const A&... a) { return typed(a...); });
+  return detail::apply(packed.arguments, [&](const A&... a) { return typed(a...); });
 }
 
-}  // namespace reprise::detail
+}  // namespace reprise::REPRISE_BODIES

@@ -45,7 +45,8 @@ void kernel_registry::add_rows(std::vector<cell_row> fresh) {
 }
 
 kernel_table::kernel_table(const kernel_registry& registry, const device_traits& device)
-    : device_name_{device.name} {
+    : device_name_{device.name},
+      checked_{std::ranges::find(device.arch_chain, checked_arch) != device.arch_chain.end()} {
   // The best cell of a kernel is the one earliest in the device's arch chain.
   std::map<kernel_id, std::pair<std::size_t, const cell_row*>> best;
   const auto& chain = device.arch_chain;
@@ -76,15 +77,22 @@ kernel_table::kernel_table(const kernel_registry& registry, const device_traits&
 void kernel_table::refuse(kernel_id id, std::string_view kernel_name) const {
   std::string cells;
   for (const cell_row& row : unresolved_) {
-    if (row.id != id) continue;
+    if (row.id != id || row.arch == checked_arch) continue;  // which no other device could run
     const std::string variant = row.variant == "default" ? "" : " " + row.variant;
     cells += fmt::format("{}{} {}{}{}", cells.empty() ? "" : ", ", name_of(row.device), row.arch,
                          variant, row.built ? "" : " (not built)");
   }
+  if (cells.empty()) cells = "none";
+  if (checked_) {
+    throw usage_error{
+        fmt::format("kernel {} has no checked body for {}: it has {}; give its .cpp to "
+                    "reprise_checked_bodies and register what that adds (docs/kernels.md)",
+                    kernel_name, device_name_, cells)};
+  }
   throw usage_error{
       fmt::format("kernel {} has no body for {}: it has {}; add a cell for it, or open "
                   "another device",
-                  kernel_name, device_name_, cells.empty() ? "none" : cells)};
+                  kernel_name, device_name_, cells)};
 }
 
 std::shared_ptr<const kernel_table> resolve_kernels(const kernel_registry& registry,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -17,7 +18,7 @@
 #include "reprise/kernel/pack.hpp"
 
 // A CUDA body in a `.cpp`: its address, or not_built{} in a build without CUDA.
-#if defined(REPRISE_HAS_CUDA)
+#if defined(REPRISE_HAS_CUDA) && !defined(REPRISE_CHECKED)
 #define REPRISE_CUDA_BODY(f) &f
 #else
 #define REPRISE_CUDA_BODY(f) \
@@ -26,21 +27,12 @@
 
 namespace reprise {
 
-class cuda_call;  // cuda/call.cuh
-
 // A body that this build left out. Its cell is listed all the same.
 struct not_built {};
 
-// One body of a kernel: for `device`, from `arch` on ("generic", "avx2", "sm_80", "sm_90a").
-template <class... A>
-struct cell {
-  device_kind device;
-  const char* arch;
-  std::variant<not_built, void (*)(cpu_call&, A...), void (*)(cuda_call&, A...)> body;
-  const char* variant = "default";
-  // Device scratch in bytes for these arguments; the body gets it as its call's workspace().
-  std::size_t (*workspace_bytes)(A...) = nullptr;
-};
+// The arch of cells whose bodies are checked (docs/kernels.md): only a device that compares what a
+// body touches with what was declared has it in its chain.
+inline constexpr const char* checked_arch = "checked";
 
 // A cell with its types erased; what tables hold and lists show.
 struct cell_row {
@@ -57,33 +49,74 @@ struct cell_row {
   std::size_t (*ask_workspace)(void (*ask)(), const std::byte* arguments) = nullptr;
 };
 
+}  // namespace reprise
+
+namespace reprise::REPRISE_BODIES {
+
+// One body of a kernel: for `device`, from `arch` on ("generic", "avx2", "sm_80", "sm_90a").
+template <class... A>
+struct cell {
+  device_kind device;
+  const char* arch;
+  std::variant<not_built, void (*)(cpu_call&, A...), void (*)(cuda_call&, A...)> body;
+  const char* variant = "default";
+  // Device scratch in bytes for these arguments; the body gets it as its call's workspace().
+  std::size_t (*workspace_bytes)(A...) = nullptr;
+};
+
+// Whether a cell is registered. A checked compile of a file has the same list of cells, and of it
+// only the generic CPU body, which it registers as checked.
+template <class... A>
+bool is_registered([[maybe_unused]] const cell<A...>& c) {
+#if defined(REPRISE_CHECKED)
+  return c.device == device_kind::cpu && std::string_view{c.arch} == "generic" &&
+         std::string_view{c.variant} == "default";
+#else
+  return true;
+#endif
+}
+
+template <class... A>
+void fill_row(const kernel<void(A...)>& k, const cell<A...>& c, cell_row& row) {
+  row.id = k.id();
+  row.kernel = k.text();
+  row.device = c.device;
+  row.arch = c.arch;
+  row.variant = c.variant;
+  if (const auto* cpu = std::get_if<void (*)(cpu_call&, A...)>(&c.body)) {
+    row.body = reinterpret_cast<void (*)()>(*cpu);
+    row.invoke = &invoke_packed<cpu_call, A...>;
+  }
+#if defined(REPRISE_CHECKED)
+  row.arch = checked_arch;
+#else
+  if (const auto* cuda = std::get_if<void (*)(cuda_call&, A...)>(&c.body)) {
+    row.body = reinterpret_cast<void (*)()>(*cuda);
+    row.invoke = &invoke_packed<cuda_call, A...>;
+  }
+#endif
+  row.built = row.body != nullptr;
+  if (c.workspace_bytes != nullptr) {
+    row.workspace = reinterpret_cast<void (*)()>(c.workspace_bytes);
+    row.ask_workspace = &ask_packed<A...>;
+  }
+}
+
+}  // namespace reprise::REPRISE_BODIES
+
+namespace reprise {
+
 // A value, filled once by explicit calls, then const.
 class kernel_registry {
  public:
-  // Throws usage_error when a cell is there already; then none was added.
+  // Throws usage_error when a cell is there already; then none was added. In a checked compile it
+  // adds the generic CPU body alone, as checked.
   template <class... A>
   void add(const kernel<void(A...)>& k,
            std::initializer_list<std::type_identity_t<cell<A...>>> cells) {
     std::vector<cell_row> fresh;
     for (const cell<A...>& c : cells) {
-      cell_row& row = fresh.emplace_back();
-      row.id = k.id();
-      row.kernel = k.text();
-      row.device = c.device;
-      row.arch = c.arch;
-      row.variant = c.variant;
-      if (const auto* cpu = std::get_if<void (*)(cpu_call&, A...)>(&c.body)) {
-        row.body = reinterpret_cast<void (*)()>(*cpu);
-        row.invoke = &detail::invoke<cpu_call, A...>;
-      } else if (const auto* cuda = std::get_if<void (*)(cuda_call&, A...)>(&c.body)) {
-        row.body = reinterpret_cast<void (*)()>(*cuda);
-        row.invoke = &detail::invoke<cuda_call, A...>;
-      }
-      row.built = row.body != nullptr;
-      if (c.workspace_bytes != nullptr) {
-        row.workspace = reinterpret_cast<void (*)()>(c.workspace_bytes);
-        row.ask_workspace = &detail::ask_workspace<A...>;
-      }
+      if (is_registered(c)) fill_row(k, c, fresh.emplace_back());
     }
     add_rows(std::move(fresh));
   }
@@ -126,8 +159,9 @@ class kernel_table {
   [[noreturn]] void refuse(kernel_id id, std::string_view kernel_name) const;
 
   std::string device_name_;
+  bool checked_ = false;  // the device runs checked bodies
   std::vector<cell_row> resolved_;
-  std::vector<cell_row> unresolved_;    // kernels without a cell here, for the message
+  std::vector<cell_row> unresolved_;    // cells that do not run here, for the message
   std::vector<const cell_row*> slots_;  // open addressing, at most half full
   std::size_t mask_ = 0;
 };

@@ -11,7 +11,7 @@
 #include "reprise/ops/greatest.hpp"
 #include "reprise/ops/rows.hpp"
 
-namespace reprise {
+namespace reprise::REPRISE_BODIES {
 
 namespace ops {
 
@@ -42,4 +42,4 @@ void add_argmax(kernel_registry& registry) {
                         {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(ops::argmax_cuda)}});
 }
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

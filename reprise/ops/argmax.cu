@@ -7,7 +7,7 @@
 #include "reprise/ops/argmax.hpp"
 #include "reprise/ops/row_block.cuh"
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 
 namespace {
 
@@ -25,4 +25,4 @@ void argmax_cuda(cuda_call& call, read<float> logits, write<std::int32_t> out, s
   argmax_grid<<<static_cast<unsigned>(rows), row_threads, 0, call.stream()>>>(logits, out, width);
 }
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

@@ -13,11 +13,7 @@
 
 #include "reprise/kernel/kernel.hpp"
 
-namespace reprise {
-
-class cpu_call;
-class cuda_call;
-class kernel_registry;
+namespace reprise::REPRISE_BODIES {
 
 inline constexpr kernel<void(read<float> logits, write<std::int32_t>, std::int64_t width)> argmax{
     "argmax"};
@@ -34,4 +30,4 @@ std::int64_t argmax_rows(std::size_t logits, std::size_t out, std::int64_t width
 
 }  // namespace ops
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

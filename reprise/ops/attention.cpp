@@ -12,7 +12,7 @@
 #include "reprise/ops/math.hpp"
 #include "reprise/ops/rows.hpp"
 
-namespace reprise {
+namespace reprise::REPRISE_BODIES {
 
 namespace ops {
 
@@ -45,12 +45,12 @@ template <class Rung, class A, class C>
 struct attention_heads {
   static constexpr int width = Rung::width;
 
-  const A* q;
-  const C* keys;
-  const C* values;
-  const std::int32_t* slots;
-  const std::int32_t* positions;
-  A* out;
+  pointer_to<const A> q;
+  pointer_to<const C> keys;
+  pointer_to<const C> values;
+  pointer_to<const std::int32_t> slots;
+  pointer_to<const std::int32_t> positions;
+  pointer_to<A> out;
   attention_shape shape;
   std::int64_t slots_there;
 
@@ -60,7 +60,7 @@ struct attention_heads {
       const std::int64_t kv_head = i % shape.heads / (shape.heads / shape.kv_heads);
       const std::int64_t slot = slots[row];
       const std::int64_t position = positions[row];
-      A* to = out + i * shape.head_dim;
+      const auto to = out + i * shape.head_dim;
       if (!inside(slot, position, slots_there, shape)) {
         std::fill_n(to, shape.head_dim, narrow<A>(0.0f));
         continue;
@@ -70,8 +70,9 @@ struct attention_heads {
     }
   }
 
-  [[gnu::always_inline]] void one_head(const A* query, const C* key, const C* value,
-                                       std::int64_t count, A* to) const {
+  [[gnu::always_inline]] void one_head(pointer_to<const A> query, pointer_to<const C> key,
+                                       pointer_to<const C> value, std::int64_t count,
+                                       pointer_to<A> to) const {
     const float scale = 1.0f / math::sqrt(static_cast<float>(shape.head_dim));
     float top = -std::numeric_limits<float>::infinity();
     float total = 0.0f;
@@ -94,8 +95,8 @@ struct attention_heads {
   }
 
   // Past the n keys of a chunk: -inf, of which exp makes zero.
-  [[gnu::always_inline]] void scores(const A* query, const C* key, std::int64_t n, float scale,
-                                     float (&to)[chunk_keys]) const {
+  [[gnu::always_inline]] void scores(pointer_to<const A> query, pointer_to<const C> key,
+                                     std::int64_t n, float scale, float (&to)[chunk_keys]) const {
     constexpr int block = 8;
     const std::int64_t d = shape.head_dim;
     std::int64_t t = 0;
@@ -147,8 +148,9 @@ struct attention_heads {
   }
 
   // sums = sums * fade + sum over t of weight[t] * value[t], in increasing t.
-  [[gnu::always_inline]] void add_values(const float (&weight)[chunk_keys], const C* value,
-                                         std::int64_t n, float fade, float* sums) const {
+  [[gnu::always_inline]] void add_values(const float (&weight)[chunk_keys],
+                                         pointer_to<const C> value, std::int64_t n, float fade,
+                                         float* sums) const {
     std::int64_t d = 0;
     for (; d + 4 * width <= shape.head_dim; d += 4 * width) {
       add_columns<4>(weight, value + d, n, fade, sums + d);
@@ -165,8 +167,9 @@ struct attention_heads {
   }
 
   template <int Parts>
-  [[gnu::always_inline]] void add_columns(const float (&weight)[chunk_keys], const C* value,
-                                          std::int64_t n, float fade, float* sums) const {
+  [[gnu::always_inline]] void add_columns(const float (&weight)[chunk_keys],
+                                          pointer_to<const C> value, std::int64_t n, float fade,
+                                          float* sums) const {
     floats<width> acc[Parts];
     for (int p = 0; p < Parts; ++p) {
       load<width>(sums + p * width, acc[p]);
@@ -276,7 +279,7 @@ void add_pair(kernel_registry& registry) {
                 {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY((ops::cache_append_cuda<A, C>))}});
   registry.add(attention<A, C>, {
     {device_kind::cpu, "generic", ops::attention_cpu<ops::generic_rung, A, C>},
-#if defined(__x86_64__)
+#if defined(REPRISE_X86_RUNGS)
         {device_kind::cpu, "avx2", ops::attention_cpu<ops::avx2_rung, A, C>},
         {device_kind::cpu, "avx512", ops::attention_cpu<ops::avx512_rung, A, C>},
 #endif
@@ -295,4 +298,4 @@ void add_attention(kernel_registry& registry) {
   add_pair<bf16, bf16>(registry);
 }
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

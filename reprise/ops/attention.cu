@@ -20,7 +20,7 @@
 #include "reprise/ops/math.hpp"
 #include "reprise/ops/rows.hpp"
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 
 namespace {
 
@@ -388,4 +388,4 @@ template void attention_cuda(cuda_call&, read<float>, read<bf16>, read<bf16>, re
 template void attention_cuda(cuda_call&, read<bf16>, read<bf16>, read<bf16>, read<std::int32_t>,
                              read<std::int32_t>, write<bf16>, attention_shape);
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

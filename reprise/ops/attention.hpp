@@ -27,11 +27,7 @@
 
 #include "reprise/kernel/kernel.hpp"
 
-namespace reprise {
-
-class cpu_call;
-class cuda_call;
-class kernel_registry;
+namespace reprise::REPRISE_BODIES {
 
 struct attention_shape {
   std::int64_t heads = 0;  // a multiple of kv_heads, at most 16 times as many
@@ -94,4 +90,4 @@ std::int64_t cache_slots(const char* op, std::size_t keys, std::size_t values, s
 
 }  // namespace ops
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

@@ -12,7 +12,7 @@
 #include "reprise/ops/swiglu.hpp"
 #include "reprise/ops/switch_nodes.hpp"
 
-namespace reprise {
+namespace reprise::REPRISE_BODIES {
 
 void add_builtin_kernels(kernel_registry& registry) {
   add_embedding(registry);
@@ -28,4 +28,4 @@ void add_builtin_kernels(kernel_registry& registry) {
   add_switch_nodes(registry);
 }
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

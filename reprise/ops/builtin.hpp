@@ -1,11 +1,20 @@
 // Every kernel that this room has, for whoever opens a device.
 #pragma once
 
-namespace reprise {
+#include "reprise/kernel/kernel.hpp"
 
-class kernel_registry;
+namespace reprise::REPRISE_BODIES {
 
 // Throws usage_error when the registry has one of them already.
 void add_builtin_kernels(kernel_registry& registry);
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES
+
+#if !defined(REPRISE_CHECKED)
+namespace reprise::checked {
+
+// Their checked bodies: the other compile of the same function.
+void add_builtin_kernels(kernel_registry& registry);
+
+}  // namespace reprise::checked
+#endif

@@ -12,7 +12,7 @@
 
 #include "reprise/base/dtype.hpp"
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 
 // On the host: whether rows of `width` elements that begin at these addresses can be read in
 // eights.
@@ -90,4 +90,4 @@ __device__ inline void store_eight(T* span, std::int64_t at, std::int64_t end,
   }
 }
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

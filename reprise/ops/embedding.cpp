@@ -6,7 +6,7 @@
 #include "reprise/kernel/registry.hpp"
 #include "reprise/ops/rows.hpp"
 
-namespace reprise {
+namespace reprise::REPRISE_BODIES {
 
 namespace ops {
 
@@ -27,12 +27,12 @@ void embedding_cpu(cpu_call& call, read<std::int32_t> tokens, read<W> table, wri
                     [&](std::int64_t first, std::int64_t last) {
                       for (std::int64_t i = first; i < last; ++i) {
                         const std::int64_t token = tokens.data()[i];
-                        A* to = out.data() + i * width;
+                        const auto to = out.data() + i * width;
                         if (token < 0 || token >= vocabulary) {
                           std::fill_n(to, width, narrow<A>(0.0f));
                           continue;
                         }
-                        const W* from = table.data() + token * width;
+                        const auto from = table.data() + token * width;
                         for (std::int64_t j = 0; j < width; ++j) to[j] = narrow<A>(widen(from[j]));
                       }
                     });
@@ -57,4 +57,4 @@ void add_embedding(kernel_registry& registry) {
   add_pair<bf16, bf16>(registry);
 }
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

@@ -5,7 +5,7 @@
 #include "reprise/ops/eight.cuh"
 #include "reprise/ops/embedding.hpp"
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 
 namespace {
 
@@ -47,4 +47,4 @@ template void embedding_cuda(cuda_call&, read<std::int32_t>, read<bf16>, write<f
                              std::int64_t);
 template void embedding_cuda(cuda_call&, read<std::int32_t>, read<bf16>, write<bf16>, std::int64_t);
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

@@ -13,11 +13,7 @@
 
 #include "reprise/kernel/kernel.hpp"
 
-namespace reprise {
-
-class cpu_call;
-class cuda_call;
-class kernel_registry;
+namespace reprise::REPRISE_BODIES {
 
 // (A, W) is (float, float), (float, bf16) or (bf16, bf16).
 template <class A, class W>
@@ -41,4 +37,4 @@ std::int64_t embedding_vocabulary(std::size_t tokens, std::size_t table, std::si
 
 }  // namespace ops
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

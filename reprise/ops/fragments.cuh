@@ -15,7 +15,7 @@
 
 #include "reprise/base/dtype.hpp"
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 
 // Eight elements as they are stored.
 template <class T>
@@ -131,4 +131,4 @@ __device__ inline void multiply_add(float (&sums)[4], const fragment<W>& a_low,
   }
 }
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

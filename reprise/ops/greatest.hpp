@@ -4,8 +4,9 @@
 #include <cstdint>
 
 #include "reprise/base/portable.hpp"
+#include "reprise/device/pointer.hpp"
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 
 // The first of the greatest seen so far; index -1 while nothing but NaN was.
 struct greatest {
@@ -33,10 +34,10 @@ REPRISE_HD inline std::int32_t token_of(const greatest& row) {
   return row.index < 0 ? 0 : row.index;
 }
 
-inline greatest greatest_of(const float* logits, std::int64_t width) {
+inline greatest greatest_of(pointer_to<const float> logits, std::int64_t width) {
   greatest seen;
   for (std::int64_t i = 0; i < width; ++i) seen.see(logits[i], static_cast<std::int32_t>(i));
   return seen;
 }
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

@@ -16,12 +16,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "reprise/base/dtype.hpp"
 #include "reprise/device/cpu_call.hpp"
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 
 inline constexpr int lane_count = 16;
 
@@ -33,7 +34,7 @@ struct generic_rung {
   }
 };
 
-#if defined(__x86_64__)
+#if defined(REPRISE_X86_RUNGS)
 struct avx2_rung {
   static constexpr int width = 8;
   template <class Body>
@@ -95,15 +96,24 @@ template <int Width>
   load<Width>(from, to, std::make_integer_sequence<int, Width>{});
 }
 
+#if defined(REPRISE_CHECKED)
+template <int Width, class T>
+[[gnu::always_inline]] inline void load(checked_ptr<const T> from, floats<Width>& to) {
+  T elements[Width];
+  read_elements(from, Width, elements);
+  load<Width>(elements, to);
+}
+#endif
+
 template <int Width>
 [[gnu::always_inline]] inline void store(const floats<Width>& from, float* to) {
   std::memcpy(to, &from, sizeof from);
 }
 
 // The first `count` < Width elements, then zeros.
-template <int Width, class T>
-[[gnu::always_inline]] inline void load_tail(const T* from, std::int64_t count, floats<Width>& to) {
-  T padded[Width] = {};
+template <int Width, class From>
+[[gnu::always_inline]] inline void load_tail(From from, std::int64_t count, floats<Width>& to) {
+  std::iter_value_t<From> padded[Width] = {};
   for (std::int64_t i = 0; i < count; ++i) padded[i] = from[i];
   load<Width>(padded, to);
 }
@@ -145,12 +155,12 @@ template <int Width, int Count>
   }
 }
 
-// out[r * Cols + c] = the dot product of row r of x and row c of w, `k` elements each. One part of
+// out[r * Cols + c] = the dot product of row r of x and row c of w, both pointers (to floats or
+// bf16s, checked or not), `k` elements each. One part of
 // the lanes at a time, so that Rows * Cols accumulators fit the registers at every width.
-template <int Width, int Rows, int Cols, class A, class B>
-[[gnu::always_inline]] inline void dot_block(const A* x, std::int64_t x_stride, const B* w,
-                                             std::int64_t w_stride, std::int64_t k,
-                                             float (&out)[Rows * Cols]) {
+template <int Width, int Rows, int Cols, class X, class W>
+[[gnu::always_inline]] inline void dot_block(X x, std::int64_t x_stride, W w, std::int64_t w_stride,
+                                             std::int64_t k, float (&out)[Rows * Cols]) {
   constexpr int parts = lane_count / Width;
   floats<Width> sums[Rows * Cols][parts];
   for (int p = 0; p < parts; ++p) {
@@ -169,11 +179,11 @@ template <int Width, int Rows, int Cols, class A, class B>
     };
     std::int64_t i = p * Width;
     for (; i + Width <= k; i += lane_count) {
-      add_products([i](const auto* row, floats<Width>& to)
+      add_products([i](const auto& row, floats<Width>& to)
                        __attribute__((always_inline)) { load<Width>(row + i, to); });
     }
     if (i < k) {
-      add_products([ i, k ](const auto* row, floats<Width>& to)
+      add_products([ i, k ](const auto& row, floats<Width>& to)
                        __attribute__((always_inline)) { load_tail<Width>(row + i, k - i, to); });
     }
     for (int r = 0; r < Rows; ++r) {
@@ -183,4 +193,4 @@ template <int Width, int Rows, int Cols, class A, class B>
   fold<Width>(sums, out);
 }
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

@@ -19,7 +19,7 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
-namespace reprise::math {
+namespace reprise::REPRISE_BODIES::math {
 
 #if !defined(__CUDACC__)
 using f32x4 = float __attribute__((vector_size(16)));
@@ -214,4 +214,4 @@ REPRISE_HD inline void sincos(float angle, float& s, float& c) {
   c = static_cast<float>(((quarter + 1u) & 2u) != 0 ? -of_cosine : of_cosine);
 }
 
-}  // namespace reprise::math
+}  // namespace reprise::REPRISE_BODIES::math

@@ -10,7 +10,7 @@
 #include "reprise/ops/lanes.hpp"
 #include "reprise/ops/rows.hpp"
 
-namespace reprise {
+namespace reprise::REPRISE_BODIES {
 
 namespace ops {
 
@@ -27,9 +27,9 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
 
 template <class Rung, class A, class W>
 struct matmul_tiles {
-  const A* x;
-  const W* w;
-  A* y;
+  pointer_to<const A> x;
+  pointer_to<const W> w;
+  pointer_to<A> y;
   std::int64_t m, n, k;
   bool add;  // to what y holds
 
@@ -68,9 +68,9 @@ struct matmul_tiles {
     dot_block<Rung::width, Rows, Cols>(x + row * k, k, w + column * k, k, k, sums);
     for (int r = 0; r < Rows; ++r) {
       for (int c = 0; c < Cols; ++c) {
-        A& to = y[(row + r) * n + column + c];
+        const auto to = y + ((row + r) * n + column + c);
         const float sum = sums[r * Cols + c];
-        to = narrow<A>(add ? widen(to) + sum : sum);
+        *to = narrow<A>(add ? widen(*to) + sum : sum);
       }
     }
   }
@@ -115,7 +115,7 @@ template <class A, class W>
 void add_pair(kernel_registry& registry) {
   registry.add(matmul<A, W>, {
     {device_kind::cpu, "generic", ops::matmul_cpu<ops::generic_rung, A, W>},
-#if defined(__x86_64__)
+#if defined(REPRISE_X86_RUNGS)
         {device_kind::cpu, "avx2", ops::matmul_cpu<ops::avx2_rung, A, W>},
         {device_kind::cpu, "avx512", ops::matmul_cpu<ops::avx512_rung, A, W>},
 #endif
@@ -125,7 +125,7 @@ void add_pair(kernel_registry& registry) {
   });
   registry.add(matmul_add<A, W>, {
     {device_kind::cpu, "generic", ops::matmul_add_cpu<ops::generic_rung, A, W>},
-#if defined(__x86_64__)
+#if defined(REPRISE_X86_RUNGS)
         {device_kind::cpu, "avx2", ops::matmul_add_cpu<ops::avx2_rung, A, W>},
         {device_kind::cpu, "avx512", ops::matmul_add_cpu<ops::avx512_rung, A, W>},
 #endif
@@ -143,4 +143,4 @@ void add_matmul(kernel_registry& registry) {
   add_pair<bf16, bf16>(registry);
 }
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

@@ -19,7 +19,7 @@
 #include "reprise/ops/fragments.cuh"
 #include "reprise/ops/matmul.hpp"
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 
 namespace {
 
@@ -214,4 +214,4 @@ template void matmul_add_cuda(cuda_call&, read<float>, read<bf16>, inout<float>,
 template void matmul_add_cuda(cuda_call&, read<bf16>, read<bf16>, inout<bf16>, std::int64_t,
                               std::int64_t);
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

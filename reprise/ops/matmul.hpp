@@ -17,11 +17,7 @@
 
 #include "reprise/kernel/kernel.hpp"
 
-namespace reprise {
-
-class cpu_call;
-class cuda_call;
-class kernel_registry;
+namespace reprise::REPRISE_BODIES {
 
 // (A, W) is (float, float), (float, bf16) or (bf16, bf16).
 template <class A, class W>
@@ -55,4 +51,4 @@ std::int64_t matmul_rows(std::size_t x, std::size_t w, std::size_t y, std::int64
 
 }  // namespace ops
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

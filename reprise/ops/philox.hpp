@@ -7,7 +7,7 @@
 
 #include "reprise/base/portable.hpp"
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 
 struct philox_words {
   std::uint32_t at[4];
@@ -50,4 +50,4 @@ REPRISE_HD inline philox_words philox(std::uint64_t key, std::uint64_t counter_l
   return x;
 }
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

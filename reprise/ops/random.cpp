@@ -6,7 +6,7 @@
 #include "reprise/kernel/registry.hpp"
 #include "reprise/ops/philox.hpp"
 
-namespace reprise {
+namespace reprise::REPRISE_BODIES {
 
 namespace ops {
 
@@ -38,7 +38,7 @@ void philox_batch(std::uint64_t key, std::uint64_t first, std::uint64_t high,
 
 // Elements [first, last), at most two a block of the batch; first is even.
 template <class T>
-void draw_batch(T* out, std::int64_t first, std::int64_t last, std::uint64_t seed,
+void draw_batch(pointer_to<T> out, std::int64_t first, std::int64_t last, std::uint64_t seed,
                 std::uint64_t stream, float factor) {
   std::uint32_t words[4][batch];
   philox_batch(seed, static_cast<std::uint64_t>(first / 2), stream, words);
@@ -83,4 +83,4 @@ void add_random(kernel_registry& registry) {
   add_type<bf16>(registry);
 }
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

@@ -11,7 +11,7 @@
 #include "reprise/ops/philox.hpp"
 #include "reprise/ops/random.hpp"
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 
 namespace {
 
@@ -57,4 +57,4 @@ void random_normal_cuda(cuda_call& call, write<T> out, std::uint64_t seed, std::
 template void random_normal_cuda(cuda_call&, write<float>, std::uint64_t, std::uint64_t, float);
 template void random_normal_cuda(cuda_call&, write<bf16>, std::uint64_t, std::uint64_t, float);
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

@@ -14,11 +14,7 @@
 
 #include "reprise/kernel/kernel.hpp"
 
-namespace reprise {
-
-class cpu_call;
-class cuda_call;
-class kernel_registry;
+namespace reprise::REPRISE_BODIES {
 
 // T is float or bf16.
 template <class T>
@@ -47,4 +43,4 @@ inline constexpr float centred_sum_deviation = 37837.227f;
 
 }  // namespace ops
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

@@ -6,7 +6,7 @@
 #include "reprise/kernel/registry.hpp"
 #include "reprise/ops/rows.hpp"
 
-namespace reprise {
+namespace reprise::REPRISE_BODIES {
 
 namespace ops {
 
@@ -38,4 +38,4 @@ void add_random_uniform(kernel_registry& registry) {
                 {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(ops::random_uniform_cuda)}});
 }
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

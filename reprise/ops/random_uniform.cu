@@ -2,7 +2,7 @@
 #include "reprise/cuda/call.cuh"
 #include "reprise/ops/random_uniform.hpp"
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 
 namespace {
 
@@ -28,4 +28,4 @@ void random_uniform_cuda(cuda_call& call, read<std::uint64_t> base, write<float>
   random_uniform_grid<<<blocks, threads, 0, call.stream()>>>(base, out, offset);
 }
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

@@ -16,11 +16,7 @@
 #include "reprise/kernel/kernel.hpp"
 #include "reprise/ops/philox.hpp"
 
-namespace reprise {
-
-class cpu_call;
-class cuda_call;
-class kernel_registry;
+namespace reprise::REPRISE_BODIES {
 
 inline constexpr kernel<void(read<std::uint64_t> base, write<float> out, std::uint64_t offset)>
     random_uniform{"random_uniform"};
@@ -48,4 +44,4 @@ void check_random_uniform(std::size_t base);
 
 }  // namespace ops
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

@@ -8,14 +8,14 @@
 #include "reprise/ops/math.hpp"
 #include "reprise/ops/rows.hpp"
 
-namespace reprise {
+namespace reprise::REPRISE_BODIES {
 
 namespace ops {
 
 namespace {
 
 template <class A>
-float sum_of_squares(const A* x, std::int64_t width) {
+float sum_of_squares(pointer_to<const A> x, std::int64_t width) {
   float slots[rms_norm_slots];
   // Slots past the last element would hold zeros, which change no sum: fold only a power of two.
   const auto used = static_cast<std::int64_t>(
@@ -50,8 +50,8 @@ void rms_norm_cpu(cpu_call& call, read<A> x, read<W> gain, write<A> y, std::int6
   const std::int64_t grain = std::max<std::int64_t>(1, 16384 / width);
   call.parallel_for(rows, grain, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t row = first; row < last; ++row) {
-      const A* from = x.data() + row * width;
-      A* to = y.data() + row * width;
+      const auto from = x.data() + row * width;
+      const auto to = y.data() + row * width;
       const float mean = sum_of_squares(from, width) / static_cast<float>(width);
       const float inverse = 1.0f / math::sqrt(mean + eps);
       for (std::int64_t j = 0; j < width; ++j) {
@@ -80,4 +80,4 @@ void add_rms_norm(kernel_registry& registry) {
   add_pair<bf16, bf16>(registry);
 }
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

@@ -10,7 +10,7 @@
 #include "reprise/ops/math.hpp"
 #include "reprise/ops/rms_norm.hpp"
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 
 namespace {
 
@@ -106,4 +106,4 @@ template void rms_norm_cuda(cuda_call&, read<float>, read<float>, write<float>, 
 template void rms_norm_cuda(cuda_call&, read<float>, read<bf16>, write<float>, std::int64_t, float);
 template void rms_norm_cuda(cuda_call&, read<bf16>, read<bf16>, write<bf16>, std::int64_t, float);
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

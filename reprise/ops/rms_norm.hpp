@@ -15,11 +15,7 @@
 
 #include "reprise/kernel/kernel.hpp"
 
-namespace reprise {
-
-class cpu_call;
-class cuda_call;
-class kernel_registry;
+namespace reprise::REPRISE_BODIES {
 
 // (A, W) is (float, float), (float, bf16) or (bf16, bf16).
 template <class A, class W>
@@ -42,4 +38,4 @@ std::int64_t rms_norm_rows(std::size_t x, std::size_t gain, std::size_t y, std::
 
 }  // namespace ops
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

@@ -11,7 +11,7 @@
 #include "reprise/ops/math.hpp"
 #include "reprise/ops/rows.hpp"
 
-namespace reprise {
+namespace reprise::REPRISE_BODIES {
 
 std::vector<float> rope_inverse_frequencies(std::int64_t head_dim, double theta) {
   std::vector<float> frequencies(static_cast<std::size_t>(head_dim / 2));
@@ -30,8 +30,8 @@ namespace {
 constexpr std::int64_t tile = 128;
 
 template <class A>
-void turn_row(A* x, std::int32_t position, const float* frequencies, std::int64_t heads,
-              std::int64_t half) {
+void turn_row(pointer_to<A> x, std::int32_t position, pointer_to<const float> frequencies,
+              std::int64_t heads, std::int64_t half) {
   float s[tile];
   float c[tile];
   for (std::int64_t begin = 0; begin < half; begin += tile) {
@@ -40,8 +40,8 @@ void turn_row(A* x, std::int32_t position, const float* frequencies, std::int64_
       math::sincos(static_cast<float>(position) * frequencies[begin + i], s[i], c[i]);
     }
     for (std::int64_t head = 0; head < heads; ++head) {
-      A* first = x + head * 2 * half + begin;
-      A* second = first + half;
+      const auto first = x + head * 2 * half + begin;
+      const auto second = first + half;
       for (std::int64_t i = 0; i < count; ++i) {
         const float u = widen(first[i]);
         const float v = widen(second[i]);
@@ -99,4 +99,4 @@ void add_rope(kernel_registry& registry) {
   add_type<bf16>(registry);
 }
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

@@ -9,7 +9,7 @@
 #include "reprise/ops/math.hpp"
 #include "reprise/ops/rope.hpp"
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 
 namespace {
 
@@ -77,4 +77,4 @@ template void rope_cuda(cuda_call&, inout<float>, read<std::int32_t>, read<float
 template void rope_cuda(cuda_call&, inout<bf16>, read<std::int32_t>, read<float>, std::int64_t,
                         std::int64_t);
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

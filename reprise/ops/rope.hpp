@@ -19,11 +19,7 @@
 
 #include "reprise/kernel/kernel.hpp"
 
-namespace reprise {
-
-class cpu_call;
-class cuda_call;
-class kernel_registry;
+namespace reprise::REPRISE_BODIES {
 
 // A is float or bf16.
 template <class A>
@@ -51,4 +47,4 @@ void check_rope(std::size_t x, std::size_t positions, std::size_t inverse_freque
 
 }  // namespace ops
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

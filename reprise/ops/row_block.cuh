@@ -7,7 +7,7 @@
 
 #include "reprise/ops/greatest.hpp"
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 
 inline constexpr int row_threads = 1024;
 inline constexpr int row_warps = row_threads / 32;
@@ -66,4 +66,4 @@ __device__ inline greatest block_greatest(const float* row, std::int64_t width) 
   return warp_greatest(seen);
 }
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

@@ -4,7 +4,7 @@
 
 #include "reprise/base/error.hpp"
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 
 std::int64_t whole_rows(const char* op, const char* argument, std::size_t elements,
                         std::int64_t width) {
@@ -25,4 +25,4 @@ void need_elements(const char* op, const char* argument, std::size_t elements, s
       fmt::format("{}: {} has {} elements; give a view of {}", op, argument, elements, need)};
 }
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace reprise::ops {
+#include "reprise/base/portable.hpp"
+
+namespace reprise::REPRISE_BODIES::ops {
 
 // How many rows of `width` elements there are. Throws usage_error, naming op and argument, unless
 // width is at least 1 and divides.
@@ -14,4 +16,4 @@ std::int64_t whole_rows(const char* op, const char* argument, std::size_t elemen
 // Throws usage_error, naming op and argument, unless there are exactly `need` elements.
 void need_elements(const char* op, const char* argument, std::size_t elements, std::size_t need);
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

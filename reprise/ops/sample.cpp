@@ -15,7 +15,7 @@
 #include "reprise/ops/rows.hpp"
 #include "reprise/ops/sample_rules.hpp"
 
-namespace reprise {
+namespace reprise::REPRISE_BODIES {
 
 namespace ops {
 
@@ -28,11 +28,12 @@ template <class V>
   return math::exp<V>((logit - math::fill<V>(greatest)) * math::fill<V>(inverse));
 }
 
-void write_keys(const float* logits, float greatest, float inverse, std::vector<weight_key>& keys) {
+void write_keys(pointer_to<const float> logits, float greatest, float inverse,
+                std::vector<weight_key>& keys) {
   std::size_t i = 0;
   for (; i + lanes <= keys.size(); i += lanes) {
     math::f32x16 chunk;
-    std::memcpy(&chunk, logits + i, sizeof chunk);
+    read_elements(logits + i, lanes, &chunk);
     chunk = exponential<math::f32x16>(chunk, greatest, inverse);
     float values[lanes];
     std::memcpy(values, &chunk, sizeof values);
@@ -113,7 +114,7 @@ void sample_cpu(cpu_call& call, read<float> logits, read<float> temperatures, re
     std::vector<weight_key> keys(static_cast<std::size_t>(width));
     for (std::int64_t row = first; row < last; ++row) {
       const auto at = static_cast<std::size_t>(row);
-      const float* from = logits.data() + row * width;
+      const auto from = logits.data() + row * width;
       const greatest top = greatest_of(from, width);
       const float inverse = 1.0f / temperatures[at];
       if (!is_drawn(top, temperatures[at], inverse)) {
@@ -137,4 +138,4 @@ void add_sample(kernel_registry& registry) {
                         {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(ops::sample_cuda)}});
 }
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

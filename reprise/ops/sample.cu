@@ -10,7 +10,7 @@
 #include "reprise/ops/sample.hpp"
 #include "reprise/ops/sample_rules.hpp"
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 
 namespace {
 
@@ -232,4 +232,4 @@ void sample_cuda(cuda_call& call, read<float> logits, read<float> temperatures, 
       logits, temperatures, top_ps, seeds, counters, out, width);
 }
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

@@ -26,11 +26,7 @@
 
 #include "reprise/kernel/kernel.hpp"
 
-namespace reprise {
-
-class cpu_call;
-class cuda_call;
-class kernel_registry;
+namespace reprise::REPRISE_BODIES {
 
 inline constexpr std::int64_t max_sample_width = std::int64_t{1} << 20;
 
@@ -59,4 +55,4 @@ std::int64_t sample_rows(const sample_sizes& sizes, std::int64_t width);
 
 }  // namespace ops
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

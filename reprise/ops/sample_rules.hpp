@@ -11,7 +11,7 @@
 #include "reprise/ops/greatest.hpp"
 #include "reprise/ops/philox.hpp"
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 
 // key = exponent << 23 | fraction, for weight = floor((2^23 + fraction) * 2^(exponent - 23)), the
 // fraction's bits that this drops being zero. A weight of 0 has no bits: its key is -1.
@@ -106,4 +106,4 @@ REPRISE_HD inline std::uint64_t random_word(std::uint64_t seed, std::uint64_t co
   return words.at[0] | static_cast<std::uint64_t>(words.at[1]) << 32;
 }
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

@@ -8,7 +8,7 @@
 #include "reprise/ops/math.hpp"
 #include "reprise/ops/rows.hpp"
 
-namespace reprise {
+namespace reprise::REPRISE_BODIES {
 
 namespace ops {
 
@@ -23,7 +23,7 @@ template <class V>
 }
 
 template <class A>
-void sixteen(const A* gate, const A* up, A* out) {
+void sixteen(pointer_to<const A> gate, pointer_to<const A> up, pointer_to<A> out) {
   float g[lanes];
   float u[lanes];
   for (std::int64_t i = 0; i < lanes; ++i) g[i] = widen(gate[i]);
@@ -76,4 +76,4 @@ void add_swiglu(kernel_registry& registry) {
   add_type<bf16>(registry);
 }
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

@@ -7,7 +7,7 @@
 #include "reprise/ops/math.hpp"
 #include "reprise/ops/swiglu.hpp"
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 
 namespace {
 
@@ -46,4 +46,4 @@ void swiglu_cuda(cuda_call& call, read<A> gate, read<A> up, write<A> out) {
 template void swiglu_cuda(cuda_call&, read<float>, read<float>, write<float>);
 template void swiglu_cuda(cuda_call&, read<bf16>, read<bf16>, write<bf16>);
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

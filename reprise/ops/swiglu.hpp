@@ -14,11 +14,7 @@
 
 #include "reprise/kernel/kernel.hpp"
 
-namespace reprise {
-
-class cpu_call;
-class cuda_call;
-class kernel_registry;
+namespace reprise::REPRISE_BODIES {
 
 // A is float or bf16.
 template <class A>
@@ -37,4 +33,4 @@ void check_swiglu(std::size_t gate, std::size_t up, std::size_t out);
 
 }  // namespace ops
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

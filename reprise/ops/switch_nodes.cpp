@@ -6,7 +6,7 @@
 #include "reprise/kernel/registry.hpp"
 #include "reprise/ops/rows.hpp"
 
-namespace reprise {
+namespace reprise::REPRISE_BODIES {
 
 namespace ops {
 
@@ -31,4 +31,4 @@ void add_switch_nodes(kernel_registry& registry) {
                 {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(ops::switch_nodes_cuda)}});
 }
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

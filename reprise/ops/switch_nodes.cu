@@ -3,7 +3,7 @@
 #include "reprise/cuda/call.cuh"
 #include "reprise/ops/switch_nodes.hpp"
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 
 namespace {
 
@@ -25,4 +25,4 @@ void switch_nodes_cuda(cuda_call& call, read<std::uint64_t> nodes, read<std::uin
   switch_nodes_grid<<<blocks, threads, 0, call.stream()>>>(nodes, on);
 }
 
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

@@ -14,11 +14,7 @@
 
 #include "reprise/kernel/kernel.hpp"
 
-namespace reprise {
-
-class cpu_call;
-class cuda_call;
-class kernel_registry;
+namespace reprise::REPRISE_BODIES {
 
 inline constexpr kernel<void(read<std::uint64_t> nodes, read<std::uint8_t> on)> switch_nodes{
     "switch_nodes"};
@@ -35,4 +31,4 @@ void check_switch_nodes(std::size_t nodes, std::size_t on);
 
 }  // namespace ops
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

@@ -118,6 +118,8 @@ kernel_registry builtin_kernels() {
   kernel_registry kernels;
   add_builtin_kernels(kernels);
   add_stage_inputs(kernels);
+  checked::add_builtin_kernels(kernels);
+  checked::add_stage_inputs(kernels);
   return kernels;
 }
 

@@ -1,26 +1,25 @@
 #include "reprise/replay/stage_inputs.hpp"
 
 #include <atomic>
-#include <cstring>
 
 #include "reprise/device/cpu_call.hpp"
 #include "reprise/kernel/registry.hpp"
 
-namespace reprise {
+namespace reprise::REPRISE_BODIES {
 
 void stage_inputs_cpu(cpu_call&, read<std::uint8_t> ring, write<std::uint8_t> block,
                       inout<std::uint64_t> words, write<std::uint64_t> consumed,
                       std::uint64_t slot_bytes, std::uint64_t slots, std::uint64_t segments) {
-  const std::uint8_t* const slot = ring.data() + words[0] % slots * slot_bytes;
+  const auto slot = ring.data() + words[0] % slots * slot_bytes;
   std::uint64_t there = 0;
-  std::memcpy(&there, slot, sizeof there);
+  read_elements(slot, sizeof there, &there);
   for (std::uint64_t i = 0; i < segments; ++i) {
     if ((there >> i & 1) == 0) continue;
     const std::uint64_t offset = words[2 + 2 * i];
-    std::memcpy(block.data() + offset, slot + stage_header_bytes + offset, words[3 + 2 * i]);
+    copy_elements(slot + stage_header_bytes + offset, words[3 + 2 * i], block.data() + offset);
   }
   ++words[0];
-  std::atomic_ref{consumed[0]}.store(words[0], std::memory_order_release);
+  store_atomically(consumed.data(), words[0], std::memory_order_release);
 }
 
 void add_stage_inputs(kernel_registry& registry) {
@@ -28,4 +27,4 @@ void add_stage_inputs(kernel_registry& registry) {
                               {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(stage_inputs_cuda)}});
 }
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

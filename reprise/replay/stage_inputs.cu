@@ -6,7 +6,7 @@
 #include "reprise/cuda/call.cuh"
 #include "reprise/replay/stage_inputs.hpp"
 
-namespace reprise {
+namespace reprise::REPRISE_BODIES {
 
 namespace {
 
@@ -66,4 +66,4 @@ void stage_inputs_cuda(cuda_call& call, read<std::uint8_t> ring, write<std::uint
                                                            slots, segments);
 }
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES

@@ -21,11 +21,7 @@
 
 #include "reprise/kernel/kernel.hpp"
 
-namespace reprise {
-
-class cpu_call;
-class cuda_call;
-class kernel_registry;
+namespace reprise::REPRISE_BODIES {
 
 inline constexpr std::size_t stage_header_bytes = 256;
 
@@ -43,4 +39,12 @@ void stage_inputs_cuda(cuda_call&, read<std::uint8_t> ring, write<std::uint8_t> 
                        inout<std::uint64_t> words, write<std::uint64_t> consumed,
                        std::uint64_t slot_bytes, std::uint64_t slots, std::uint64_t segments);
 
-}  // namespace reprise
+}  // namespace reprise::REPRISE_BODIES
+
+#if !defined(REPRISE_CHECKED)
+namespace reprise::checked {
+
+void add_stage_inputs(kernel_registry& registry);  // its checked body
+
+}  // namespace reprise::checked
+#endif

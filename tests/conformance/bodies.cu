@@ -5,7 +5,7 @@
 #include "reprise/cuda/call.cuh"
 #include "tests/conformance/kernels.hpp"
 
-namespace reprise::test {
+namespace reprise::test::REPRISE_BODIES {
 
 namespace {
 
@@ -60,6 +60,10 @@ void through_workspace_cuda(cuda_call& call, write<std::int32_t> out, std::int32
 void stray_cuda(cuda_call& call, std::int32_t value) {
   stray_grid<<<1, 1, 0, call.stream()>>>(reinterpret_cast<std::int32_t*>(16), value);
 }
+
+}  // namespace reprise::test::REPRISE_BODIES
+
+namespace reprise::test {
 
 int native_error_slot() {
   return static_cast<int>(cudaPeekAtLastError());

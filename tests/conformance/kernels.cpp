@@ -4,9 +4,8 @@
 
 #include "reprise/device/cpu_call.hpp"
 #include "reprise/kernel/registry.hpp"
-#include "reprise/platform/platform.hpp"
 
-namespace reprise::test {
+namespace reprise::test::REPRISE_BODIES {
 
 namespace {
 
@@ -23,13 +22,12 @@ void append_digit_cpu(cpu_call&, inout<std::int32_t> x, std::int32_t digit) {
 void hold_cpu(cpu_call&, read<std::int32_t>) {}
 
 void through_workspace_cpu(cpu_call& call, write<std::int32_t> out, std::int32_t value) {
-  auto* const scratch = reinterpret_cast<std::int32_t*>(call.workspace().data());
-  std::fill_n(scratch, out.size(), value);
-  std::copy_n(scratch, out.size(), out.data());
+  const view<std::int32_t> scratch = call.workspace<std::int32_t>();
+  std::fill_n(scratch.data(), out.size(), value);
+  std::copy_n(scratch.data(), out.size(), out.data());
 }
 
-kernel_registry conformance_kernels() {
-  kernel_registry kernels = builtin_kernels();
+void add_conformance_kernels(kernel_registry& kernels) {
   kernels.add(append_digit, {{device_kind::cpu, "generic", append_digit_cpu},
                              {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(append_digit_cuda)}});
   kernels.add(hold, {{device_kind::cpu, "generic", hold_cpu},
@@ -40,7 +38,6 @@ kernel_registry conformance_kernels() {
                 as_much_as_out}});
   kernels.add(stray, {{device_kind::cpu, "generic", not_built{}},
                       {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(stray_cuda)}});
-  return kernels;
 }
 
-}  // namespace reprise::test
+}  // namespace reprise::test::REPRISE_BODIES

@@ -5,13 +5,7 @@
 
 #include "reprise/kernel/kernel.hpp"
 
-namespace reprise {
-
-class cpu_call;
-class cuda_call;
-class kernel_registry;
-
-namespace test {
+namespace reprise::test::REPRISE_BODIES {
 
 // x = 10 x + digit, for each element: the digits tell in which order works ran.
 inline constexpr kernel<void(inout<std::int32_t>, std::int32_t)> append_digit{"append_digit"};
@@ -34,8 +28,19 @@ void through_workspace_cuda(cuda_call&, write<std::int32_t>, std::int32_t);
 inline constexpr kernel<void(std::int32_t)> stray{"stray"};
 void stray_cuda(cuda_call&, std::int32_t);
 
-// Those, and all that Reprise brings.
+void add_conformance_kernels(kernel_registry& registry);
+
+}  // namespace reprise::test::REPRISE_BODIES
+
+#if !defined(REPRISE_CHECKED)
+namespace reprise::test {
+
+namespace checked {
+void add_conformance_kernels(kernel_registry& registry);
+}
+
+// Those with their checked bodies, and all that Reprise brings.
 kernel_registry conformance_kernels();
 
-}  // namespace test
-}  // namespace reprise
+}  // namespace reprise::test
+#endif

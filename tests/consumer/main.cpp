@@ -5,6 +5,7 @@
 #include <reprise/platform/platform.hpp>
 #include <reprise/replay/cache.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -91,12 +92,24 @@ int replay_and_compare(reprise::device_ref device) {
   return wrong;
 }
 
+// reprise_checked_bodies has compiled the body of scale once more.
+bool has_checked_scale(const reprise::kernel_registry& kernels) {
+  return std::ranges::any_of(kernels.rows(), [](const reprise::cell_row& row) {
+    return row.id == consumer::scale.id() && row.arch == reprise::checked_arch && row.built;
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
     reprise::kernel_registry kernels = reprise::builtin_kernels();
     consumer::add_scale(kernels);
+    consumer::checked::add_scale(kernels);
+    if (!has_checked_scale(kernels)) {
+      std::fprintf(stderr, "consumer: scale has no checked body\n");
+      return 1;
+    }
     const reprise::device device = reprise::open_device(argc > 1 ? argv[1] : "auto", {}, kernels);
     std::printf("consumer: on %s\n", std::string{device.name()}.c_str());
     return replay_and_compare(device) == 0 ? 0 : 1;

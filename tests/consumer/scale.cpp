@@ -4,7 +4,7 @@
 #include <reprise/device/cpu_call.hpp>
 #include <reprise/kernel/registry.hpp>
 
-namespace consumer {
+namespace consumer::REPRISE_BODIES {
 
 void scale_cpu(reprise::cpu_call& call, read<float> x, write<float> y, float factor) {
   call.parallel_for(static_cast<std::int64_t>(y.size()), 4096,
@@ -21,4 +21,4 @@ void add_scale(reprise::kernel_registry& registry) {
                        {reprise::device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(scale_cuda)}});
 }
 
-}  // namespace consumer
+}  // namespace consumer::REPRISE_BODIES

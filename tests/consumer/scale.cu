@@ -3,7 +3,7 @@
 
 #include "scale.hpp"
 
-namespace consumer {
+namespace consumer::REPRISE_BODIES {
 
 namespace {
 
@@ -22,4 +22,4 @@ void scale_cuda(reprise::cuda_call& call, read<float> x, write<float> y, float f
   scale_grid<<<blocks, threads, 0, call.stream()>>>(x, y, factor);
 }
 
-}  // namespace consumer
+}  // namespace consumer::REPRISE_BODIES

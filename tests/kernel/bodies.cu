@@ -2,7 +2,7 @@
 #include "reprise/cuda/call.cuh"
 #include "tests/kernel/kernels.hpp"
 
-namespace reprise::test {
+namespace reprise::test::REPRISE_BODIES {
 
 namespace {
 
@@ -71,4 +71,4 @@ void workspace_cuda(cuda_call& call, write<std::int32_t> out, std::int32_t value
       call.workspace().size() / sizeof value, out, value);
 }
 
-}  // namespace reprise::test
+}  // namespace reprise::test::REPRISE_BODIES

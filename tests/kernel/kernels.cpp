@@ -5,7 +5,7 @@
 #include "reprise/device/cpu_call.hpp"
 #include "reprise/kernel/registry.hpp"
 
-namespace reprise::test {
+namespace reprise::test::REPRISE_BODIES {
 
 namespace {
 
@@ -53,14 +53,12 @@ void collect_cpu(cpu_call&, bool yes, read<std::int32_t> ints, std::uint8_t byte
 }
 
 void workspace_cpu(cpu_call& call, write<std::int32_t> out, std::int32_t value) {
-  auto* const scratch = reinterpret_cast<std::int32_t*>(call.workspace().data());
-  const std::size_t count = call.workspace().size() / sizeof value;
-  std::fill_n(scratch, count, value);
-  std::copy_n(scratch, count, out.data());
+  const view<std::int32_t> scratch = call.workspace<std::int32_t>();
+  std::fill_n(scratch.data(), scratch.size(), value);
+  std::copy_n(scratch.data(), scratch.size(), out.data());
 }
 
-kernel_registry test_kernels() {
-  kernel_registry kernels;
+void add_test_kernels(kernel_registry& kernels) {
   kernels.add(transform, {{device_kind::cpu, "generic", transform_cpu},
                           {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(transform_cuda)}});
   kernels.add(raise_by<float>, {{device_kind::cpu, "generic", raise_cpu_f32},
@@ -76,7 +74,6 @@ kernel_registry test_kernels() {
        {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(workspace_cuda), "default", as_much_as_out}});
   kernels.add(bodiless, {{device_kind::cpu, "generic", not_built{}},
                          {device_kind::cuda, "sm_80", not_built{}}});
-  return kernels;
 }
 
-}  // namespace reprise::test
+}  // namespace reprise::test::REPRISE_BODIES

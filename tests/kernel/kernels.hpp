@@ -5,13 +5,7 @@
 
 #include "reprise/kernel/kernel.hpp"
 
-namespace reprise {
-
-class cpu_call;
-class cuda_call;
-class kernel_registry;
-
-namespace test {
+namespace reprise::test::REPRISE_BODIES {
 
 // A struct as an argument, with a hole between its members.
 struct affine {
@@ -52,7 +46,19 @@ void workspace_cuda(cuda_call&, write<std::int32_t>, std::int32_t);
 // A kernel that nobody has a body for.
 inline constexpr kernel<void(read<float>, write<bf16>)> bodiless{"test_bodiless"};
 
+void add_test_kernels(kernel_registry& registry);
+
+}  // namespace reprise::test::REPRISE_BODIES
+
+#if !defined(REPRISE_CHECKED)
+namespace reprise::test {
+
+namespace checked {
+void add_test_kernels(kernel_registry& registry);
+}
+
+// All of them, with their checked bodies.
 kernel_registry test_kernels();
 
-}  // namespace test
-}  // namespace reprise
+}  // namespace reprise::test
+#endif

@@ -70,10 +70,10 @@ TEST(packed_call, works_from_a_copy_of_its_bytes) {
     std::memcpy(bytes, &original, sizeof original);
   }
   fake_call call;
-  invoke<fake_call, odd, float, wide>(&call, bytes);
-  invoke<fake_call, odd, float, wide>(&call, bytes);
+  invoke_packed<fake_call, odd, float, wide>(&call, bytes);
+  invoke_packed<fake_call, odd, float, wide>(&call, bytes);
   EXPECT_EQ(call.seen, (std::vector<std::string>{"az7,8,9", "az7,8,9"}));
-  EXPECT_EQ((ask_workspace<odd, float, wide>(reinterpret_cast<void (*)()>(&ask), bytes)), 15U);
+  EXPECT_EQ((ask_packed<odd, float, wide>(reinterpret_cast<void (*)()>(&ask), bytes)), 15U);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace reprise::ops {
+namespace reprise::REPRISE_BODIES::ops {
 namespace {
 
 constexpr std::uint64_t word(std::uint32_t low, std::uint32_t high) {
@@ -30,4 +30,4 @@ TEST(philox, gives_the_published_answer_for_digits_of_pi) {
 }
 
 }  // namespace
-}  // namespace reprise::ops
+}  // namespace reprise::REPRISE_BODIES::ops

@@ -31,6 +31,15 @@ TEST(builtin_kernels, have_a_generic_body_on_the_cpu_each) {
   for (const auto& [kernel, there] : generic) EXPECT_TRUE(there) << kernel;
 }
 
+TEST(builtin_kernels, have_a_checked_body_each) {
+  const kernel_registry kernels = builtin_kernels();
+  std::map<std::string, bool> checked;
+  for (const cell_row& row : kernels.rows()) {
+    checked[row.kernel] |= row.device == device_kind::cpu && row.arch == checked_arch && row.built;
+  }
+  for (const auto& [kernel, there] : checked) EXPECT_TRUE(there) << kernel;
+}
+
 TEST(builtin_kernels, list_a_cuda_cell_each_whether_it_was_built_or_not) {
   const kernel_registry kernels = builtin_kernels();
   std::map<std::string, bool> cuda;
@@ -63,6 +72,7 @@ TEST_P(builtin_on, are_all_resolved) {
     EXPECT_TRUE(resolved.insert(row.id).second) << row.kernel;
     EXPECT_EQ(row.device, device_ref{opened}.bodies()) << row.kernel;
     EXPECT_TRUE(row.built) << row.kernel;
+    EXPECT_NE(row.arch, checked_arch) << row.kernel;
   }
   const kernel_registry kernels = builtin_kernels();
   for (const cell_row& row : kernels.rows()) {
