@@ -33,7 +33,8 @@ foreach(room ${REPRISE_ROOMS})
 endforeach()
 install(DIRECTORY reprise DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.hpp" ${left_out})
-install(FILES reprise/sim/device.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reprise/sim)
+install(FILES reprise/sim/device.hpp reprise/sim/controls.hpp reprise/sim/journal.hpp
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reprise/sim)
 install(FILES reprise/cuda/device.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reprise/cuda)
 if(REPRISE_CUDA_FOUND)
   # The public headers with CUDA types.

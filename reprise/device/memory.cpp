@@ -44,6 +44,14 @@ std::size_t pool::used() const {
 }
 
 block::block(pool& from, std::size_t bytes, stream_ref stream, std::source_location place)
+    : block{from, bytes, stream, false, place} {}
+
+block block::fresh(pool& from, std::size_t bytes, stream_ref stream, std::source_location place) {
+  return {from, bytes, stream, true, place};
+}
+
+block::block(pool& from, std::size_t bytes, stream_ref stream, bool fresh,
+             std::source_location place)
     : pool_{from.state_}, bytes_{bytes}, stream_{stream.id()} {
   if (!(stream.device() == pool_->device())) {
     throw usage_error{
@@ -52,7 +60,8 @@ block::block(pool& from, std::size_t bytes, stream_ref stream, std::source_locat
                     pool_->label(), pool_->device().name(), stream.device().name())};
   }
   require_size(stream.device(), bytes, place);
-  data_ = pool_->allocate(bytes, stream, place);
+  data_ = fresh ? pool_->allocate_fresh(bytes, stream, place)
+                : pool_->allocate(bytes, stream, place);
 }
 
 block::~block() {

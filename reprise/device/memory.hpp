@@ -48,6 +48,10 @@ class block {
   block() = default;
   block(pool& from, std::size_t bytes, stream_ref stream,
         std::source_location place = std::source_location::current());
+  // Memory that no work has used since the device gave it out: every stream may use it at once, not
+  // only `stream` and what is ordered behind it. Freed in the order of `stream`, as any other.
+  static block fresh(pool& from, std::size_t bytes, stream_ref stream,
+                     std::source_location place = std::source_location::current());
   block(block&& other) noexcept { swap(other); }
   block& operator=(block&& other) noexcept {
     block taken{std::move(other)};
@@ -63,6 +67,7 @@ class block {
   void freed_on(stream_ref stream) { stream_ = stream.id(); }
 
  private:
+  block(pool& from, std::size_t bytes, stream_ref stream, bool fresh, std::source_location place);
   void swap(block& other) noexcept {
     std::swap(pool_, other.pool_);
     std::swap(data_, other.data_);

@@ -61,6 +61,22 @@ class pool_state : public std::enable_shared_from_this<pool_state> {
     return taken;
   }
 
+  // What no work has used, so that whoever is given it waits for nobody.
+  std::byte* allocate_fresh(std::size_t bytes, stream_ref stream, std::source_location place) {
+    const std::size_t size = rounded(bytes);
+    const bool captured = stream.capturing();
+    const std::lock_guard lock{guard_};
+    auto fit = std::ranges::find_if(free_, [&](const auto& entry) {
+      const span& s = entry.second;
+      return s.bytes >= size && s.last == stream_id::none && s.of.token.expired();
+    });
+    if (fit == free_.end()) fit = grow(size, place);
+    if (captured) given_.insert_or_assign(fit->first.second, graph_of(stream));
+    std::byte* const taken = carve(fit, size);
+    note(block_change::taken, captured ? stream.id() : stream_id::none, taken, bytes, place);
+    return taken;
+  }
+
   void release(std::byte* begin, std::size_t bytes, stream_id stream) noexcept {
     if (device_.state().ledger->closed()) return;
     const bool captured = device_.state().is_captured(stream);

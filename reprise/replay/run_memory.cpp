@@ -33,7 +33,8 @@ std::byte* run_memory::take(std::size_t bytes, std::source_location place) {
                           "in every run of the same shapes"};
     }
     const std::size_t grown = blocks_.empty() ? 0 : 2 * blocks_.back().bytes();
-    blocks_.emplace_back(*pool_, std::max(size, grown), stream_, place);
+    // The body may have forked: its branches, too, may use what is taken now.
+    blocks_.push_back(block::fresh(*pool_, std::max(size, grown), stream_, place));
     filled_ = 0;
   }
   std::byte* begin = blocks_.back().data() + filled_;

@@ -374,11 +374,22 @@ void adversary::capture_changed(stream_id origin, bool open) noexcept {
                          open ? "begins" : "ends", found->second->number));
 }
 
-void adversary::hold(stream_id stream, bool on) {
-  line& held = *lines_.at(stream);
-  held.held = on;
+// A place on the stream, behind what is there, that nothing gets past.
+void adversary::hold(stream_id stream) {
+  const auto& on = lines_.at(stream);
+  if (on->hold) return;
+  on->hold = next_on(on);
+  on->hold->held = true;
+  enqueue(on->hold);
+  notes_.add(fmt::format("stream {} is held", on->number));
+}
+
+void adversary::let_go(stream_id stream) {
+  line& on = *lines_.at(stream);
+  if (!on.hold) return;
+  std::exchange(on.hold, nullptr)->held = false;
   ++progress_;
-  notes_.add(fmt::format("stream {} is {}", held.number, on ? "held" : "released"));
+  notes_.add(fmt::format("stream {} is released", on.number));
 }
 
 void adversary::slow(stream_id stream, std::uint64_t factor) {

@@ -81,7 +81,8 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   void reached(std::string_view landmark) override { notes_.reached(landmark); }
 
   // What tests control.
-  void hold(stream_id stream, bool on);
+  void hold(stream_id stream);
+  void let_go(stream_id stream);
   void slow(stream_id stream, std::uint64_t factor);
   void lasts(std::string_view label, std::uint64_t units);
   void host_touches(const void* begin, std::size_t bytes, bool writes, place from);

@@ -20,8 +20,8 @@ class adversary_device final : public simulated_device, public controls {
       : adversary_device{std::move(traits), runs.get(), std::move(runs)} {}
   ~adversary_device() override { adversary_.close_device(held_text()); }
 
-  void hold(stream_id stream) override { adversary_.hold(stream, true); }
-  void release(stream_id stream) override { adversary_.hold(stream, false); }
+  void hold(stream_id stream) override { adversary_.hold(stream); }
+  void release(stream_id stream) override { adversary_.let_go(stream); }
   using simulated_device::release;
   void slow(stream_id stream, std::uint64_t factor) override { adversary_.slow(stream, factor); }
   void lasts(std::string_view label, std::uint64_t units) override {
@@ -53,7 +53,7 @@ std::unique_ptr<device_api> open_adversary(const adversary_options& options) {
   traits.name = fmt::format("sim:seed={}", options.seed);
   traits.model = "simulated GPU, adversarial schedule";
   traits.bodies = device_kind::cpu;
-  traits.arch_chain = {"checked"};
+  traits.arch_chain = {"checked"};  // kernel/registry.hpp: checked_arch
   traits.threads = 1;
   auto runs = std::make_unique<adversary>(options, traits.name);
   return std::make_unique<adversary_device>(std::move(traits), std::move(runs));

@@ -17,7 +17,7 @@ class controls {
  public:
   virtual ~controls() = default;
 
-  // Nothing that is on the stream runs until it is released.
+  // Nothing that is enqueued behind the hold runs until the stream is released. Once at a time.
   virtual void hold(stream_id stream) = 0;
   virtual void release(stream_id stream) = 0;
   // Works of the stream last `factor` times as long.

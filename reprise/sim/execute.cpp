@@ -17,15 +17,6 @@ std::string_view verb(bool writes) {
   return writes ? "writes" : "reads";
 }
 
-// What bodies of this thread touch is noted meanwhile.
-class noting {
- public:
-  explicit noting(touch_log& into) { touches_of_this_thread = &into; }
-  ~noting() { touches_of_this_thread = nullptr; }
-  noting(const noting&) = delete;
-  noting& operator=(const noting&) = delete;
-};
-
 }  // namespace
 
 // "'fill' on stream 2 (file.cpp:12)", "'fill' of launch 3 on stream 2 (file.cpp:12)"
@@ -92,7 +83,7 @@ void adversary::execute_kernel(const item& one, const work& what) {
   if (!options_.watches_memory) return run_now(what, {});
   touched_.clear();
   {
-    const noting here{touched_};
+    const noting_touches here{touched_};
     run_now(what, {});
   }
   for (const touched_range& range : touched_.taken()) {

@@ -100,7 +100,7 @@ bool adversary::step(const item_set* needed) {
   if (inside_ != nullptr) return false;
   std::vector<std::size_t> can;
   for (std::size_t i = 0; i < ready_.size(); ++i) {
-    if (ready_[i]->on && ready_[i]->on->held) continue;
+    if (ready_[i]->held) continue;
     if (needed != nullptr && !needed->contains(ready_[i].get())) continue;
     can.push_back(i);
   }
@@ -157,7 +157,7 @@ void adversary::wait_for(const std::function<bool()>& done, const std::vector<it
     turns_.waits_for(nullptr);
     std::string held;
     for (const auto& [id, on] : lines_) {
-      if (on->held) held += fmt::format("{}stream {}", held.empty() ? "" : ", ", on->number);
+      if (on->hold) held += fmt::format("{}stream {}", held.empty() ? "" : ", ", on->number);
     }
     notes_.found(finding_kind::deadlock,
                  fmt::format("{} ({}) waits, and nothing can run{}", call, sim::text_of(from),
@@ -221,7 +221,7 @@ void adversary::close_device(const std::string& held) noexcept {
                    fmt::format("{} threads were not joined before the device was closed",
                                turns_.count() - 1));
     }
-    for (auto& [id, on] : lines_) on->held = false;
+    for (const auto& [id, on] : lines_) let_go(id);
     while (turns_.count() > 1 && (step() || turns_.hand_over(dice_))) {
     }
     while (step()) {

@@ -117,6 +117,7 @@ TEST_P(watch_on, sees_works_before_the_device_does) {
 
 TEST_P(watch_on, sees_only_the_works_of_its_own_thread) {
   const buffer<int> x{memory(), 4, s()};
+  s().synchronize();
   sights watched;
   host_thread{dev(),
               [&] {

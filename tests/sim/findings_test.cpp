@@ -178,8 +178,7 @@ TEST(memory_that_nobody_wrote, is_not_to_be_read) {
     EXPECT_EQ(fetched(s, y.all()).size(), 64U);
   };
   expect_nothing([&](device_ref dev) { scenario(dev, 64); });
-  expect_found(finding_kind::unwritten_read,
-               {"'copy' on stream 1", "never written"},
+  expect_found(finding_kind::unwritten_read, {"'copy' on stream 1", "never written"},
                [&](device_ref dev) { scenario(dev, 63); });
 }
 
