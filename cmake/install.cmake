@@ -33,7 +33,7 @@ foreach(room ${REPRISE_ROOMS})
 endforeach()
 install(DIRECTORY reprise DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.hpp" ${left_out})
-install(FILES reprise/sim/device.hpp reprise/sim/controls.hpp reprise/sim/journal.hpp
+install(FILES reprise/sim/controls.hpp reprise/sim/device.hpp reprise/sim/journal.hpp
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reprise/sim)
 install(FILES reprise/cuda/device.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reprise/cuda)
 if(REPRISE_CUDA_FOUND)

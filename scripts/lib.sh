@@ -87,6 +87,6 @@ run_tests() {
 }
 
 sources() {
-  find "$root"/{reprise,workloads,bench,apps,tests} -type f \
+  find "$root"/{reprise,workloads,scenarios,bench,apps,examples,tests} -type f \
     \( -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh' \) | LC_ALL=C sort
 }

@@ -137,7 +137,8 @@ void add_bench_decode(CLI::App& bench, int& exit_code) {
   verb->add_option("--context", t.options.context, "tokens of each prompt [128]")
       ->option_text("N")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
-  verb->add_option("--device", t.device, "auto, cpu or cuda:N [auto]")->option_text("NAME");
+  verb->add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
+      ->option_text("NAME");
   verb->add_option("--threads", t.threads, "of the cpu [all]")
       ->option_text("N")
       ->check(CLI::Range(1, 1024));

@@ -150,7 +150,8 @@ void add_bench_replay(CLI::App& bench, int& exit_code) {
       ->option_text("N,N,…");
   verb->add_option("--repeats", t.options.repeats, "rounds that are measured [500]")
       ->option_text("N");
-  verb->add_option("--device", t.device, "auto, cpu or cuda:N [auto]")->option_text("NAME");
+  verb->add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
+      ->option_text("NAME");
   add_output_options(*verb, t.output);
   verb->callback([typed, &exit_code] { run(*typed, exit_code); });
 }

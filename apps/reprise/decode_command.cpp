@@ -257,7 +257,8 @@ void add_decode(CLI::App& root, int& exit_code) {
       ->option_text("N,N,…");
   verb->add_option("--weights", t.weights, "storage after loading [as the file says]")
       ->option_text("bf16|fp32");
-  verb->add_option("--device", t.device, "auto, cpu or cuda:N [auto]")->option_text("NAME");
+  verb->add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
+      ->option_text("NAME");
   verb->add_option("--threads", t.threads, "of the cpu [all]")
       ->option_text("N")
       ->check(CLI::Range(1, 1024));

@@ -13,6 +13,9 @@ namespace reprise::app {
 
 namespace {
 
+constexpr const char* simulated_gpu =
+    "--device sim:seed=N is a simulated GPU that looks for races (reprise sim)";
+
 struct findings {
   std::vector<device_row> devices = list_devices();
   std::string automatic = automatic_device();
@@ -35,7 +38,7 @@ void print(std::FILE* to, const findings& found) {
       fmt::print(to, "  {:<8} not usable: {}\n", row.name, row.why_not);
     }
   }
-  fmt::print(to, "\n--device auto uses {}\n", found.automatic);
+  fmt::print(to, "\n--device auto uses {}; {}\n", found.automatic, simulated_gpu);
 }
 
 nlohmann::json as_json(const findings& found) {
@@ -54,6 +57,7 @@ nlohmann::json as_json(const findings& found) {
           {"cuda_toolkit", or_null(found.toolkit)},
           {"cuda_driver", or_null(found.driver)},
           {"devices", devices},
+          {"simulated", "sim:seed=N"},
           {"device", found.automatic}};
 }
 

@@ -11,6 +11,7 @@
 #include "apps/reprise/bench_sim_command.hpp"
 #include "apps/reprise/decode_command.hpp"
 #include "apps/reprise/doctor_command.hpp"
+#include "apps/reprise/sim_command.hpp"
 #include "apps/reprise/version.hpp"
 #include "reprise/base/error.hpp"
 
@@ -54,6 +55,7 @@ int run(int argc, char** argv) {
   reprise::app::add_bench_replay(*benches, exit_code);
   reprise::app::add_bench_decode(*benches, exit_code);
   reprise::app::add_bench_sim(*benches, exit_code);
+  reprise::app::add_sim(root, exit_code);
 
   try {
     root.parse(argc, argv);

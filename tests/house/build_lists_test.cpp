@@ -21,7 +21,8 @@ std::string cmake_lists_of(const std::filesystem::path& folder) {
 
 TEST(build_lists, name_every_source) {
   faults found;
-  for (const auto& file : sources_under({"reprise", "workloads", "bench", "apps", "tests"})) {
+  for (const auto& file :
+       sources_under({"reprise", "workloads", "scenarios", "bench", "apps", "examples", "tests"})) {
     if (!file.ends_with(".cpp") && !file.ends_with(".cu")) continue;
     if (file.name.starts_with("tests/fuzz/")) continue;  // its function adds the ".cpp"
     const auto folder = std::filesystem::path{file.name}.parent_path();

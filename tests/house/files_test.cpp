@@ -12,7 +12,8 @@ faults of(std::string name, std::string text) {
 
 TEST(files, keep_to_the_rules) {
   faults found;
-  const auto files = sources_under({"reprise", "workloads", "bench", "apps", "tests"});
+  const auto files =
+      sources_under({"reprise", "workloads", "scenarios", "bench", "apps", "examples", "tests"});
   for (const auto& file : files) {
     for (auto& one : file_faults(file)) found.push_back(std::move(one));
   }

@@ -46,8 +46,11 @@ bool implements_a_device(std::string_view room) {
   return room == "sim" || room == "cuda";
 }
 
-// The command, the benches and the workloads stand above the house, in this order.
-constexpr std::array<std::string_view, 3> guests{"apps", "bench", "workloads"};
+// The command, the benches, the scenarios and the workloads stand above the house, in this order;
+// examples stand beside them, since they show what the library alone can do.
+constexpr std::string_view examples = "examples";
+constexpr std::array<std::string_view, 5> guests{"apps", "bench", "scenarios", "workloads",
+                                                 examples};
 
 bool is_guest(std::string_view room) {
   return std::ranges::find(guests, room) != guests.end();
@@ -118,6 +121,7 @@ bool is_room(std::string_view name) {
 bool may_use(std::string_view from, std::string_view to) {
   if (from == to) return true;
   if (is_guest(to)) {
+    if (from == examples || to == examples) return false;
     const auto above = std::ranges::find(guests, from);
     return above != guests.end() && above < std::ranges::find(guests, to);
   }

@@ -12,7 +12,8 @@ faults of(std::string name, std::string text) {
 
 TEST(rooms, include_only_along_the_arrows_of_the_house) {
   faults found;
-  const auto files = sources_under({"reprise", "workloads", "bench", "apps"});
+  const auto files =
+      sources_under({"reprise", "workloads", "scenarios", "bench", "apps", "examples"});
   for (const auto& file : files) {
     for (auto& one : include_faults(file)) found.push_back(std::move(one));
   }
@@ -82,6 +83,26 @@ TEST(rooms, the_benches_use_workloads_and_are_used_by_the_command_alone) {
   EXPECT_EQ(of("bench/replay/a.cpp", "#include \"reprise/cuda/device.hpp\"\n").size(), 1u);
   EXPECT_TRUE(of("bench/replay/a.cu", "#include \"reprise/cuda/call.cuh\"\n").empty());
   EXPECT_EQ(of("bench/replay/a.cpp", "#include <cuda_runtime.h>\n").size(), 1u);
+}
+
+TEST(rooms, scenarios_use_workloads_and_name_no_device_implementation) {
+  EXPECT_TRUE(may_use("apps", "scenarios"));
+  EXPECT_TRUE(may_use("scenarios", "workloads"));
+  EXPECT_TRUE(may_use("scenarios", "platform"));
+  EXPECT_FALSE(may_use("scenarios", "sim"));
+  EXPECT_FALSE(may_use("scenarios", "bench"));
+  EXPECT_FALSE(may_use("platform", "scenarios"));
+  EXPECT_FALSE(may_use("workloads", "scenarios"));
+  EXPECT_EQ(of("scenarios/a.cpp", "#include \"reprise/sim/controls.hpp\"\n").size(), 1u);
+}
+
+TEST(rooms, examples_use_the_library_alone_and_nobody_uses_them) {
+  EXPECT_TRUE(may_use("examples", "platform"));
+  EXPECT_FALSE(may_use("examples", "sim"));
+  for (const std::string_view guest : {"apps", "bench", "scenarios", "workloads"}) {
+    EXPECT_FALSE(may_use("examples", guest)) << guest;
+    EXPECT_FALSE(may_use(guest, "examples")) << guest;
+  }
 }
 
 TEST(rooms, only_platform_names_a_device_implementation) {

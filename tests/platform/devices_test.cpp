@@ -1,6 +1,7 @@
 // Which devices there are, what "auto" means, and how an unknown one is refused.
 #include <algorithm>
 
+#include "reprise/sim/journal.hpp"
 #include "reprise/sim/processor.hpp"
 #include "tests/device/support.hpp"
 
@@ -64,6 +65,7 @@ TEST_P(unknown_device, is_refused_in_one_line_that_says_what_there_is) {
   const std::string message = message_of<usage_error>([&] { (void)open_device(GetParam()); });
   EXPECT_FALSE(has(message, "\n")) << message;
   EXPECT_TRUE(has(message, "cpu")) << message;
+  EXPECT_TRUE(has(message, "sim:seed=N")) << message;
   for (const device_row& row : list_devices()) {
     if (!row.usable) continue;
     EXPECT_TRUE(has(message, row.name)) << message;
@@ -76,9 +78,32 @@ TEST_P(unknown_device, is_refused_in_one_line_that_says_what_there_is) {
 INSTANTIATE_TEST_SUITE_P(names, unknown_device,
                          testing::Values("gpu", "", "CPU", " cpu", "cpu:0", "cpu ", "cuda",
                                          "cuda:", "cuda:9", "cuda:-1", "cuda:x", "cuda:0x",
-                                         "cuda: 0", "cuda:+0", "cuda:99999999999", "sim:seed=7",
-                                         "auto:1", "two\nlines"),
+                                         "cuda: 0", "cuda:+0", "cuda:99999999999", "sim",
+                                         "sim:", "sim:7", "sim:seed=", "sim:seed=x", "sim:seed=-1",
+                                         "sim:seed=18446744073709551616", "auto:1", "two\nlines"),
                          [](const auto& of) { return "number_" + std::to_string(of.index); });
+
+TEST(simulated_gpu, opens_under_any_seed_and_runs_work) {
+  for (const std::string name : {"sim:seed=0", "sim:seed=7", "sim:seed=18446744073709551615"}) {
+    const auto seen = std::make_shared<sim::journal>();
+    {
+      const device opened = open_device(name, {.into = seen});
+      EXPECT_EQ(opened.name(), name);
+      const stream work{opened};
+      pool memory{opened};
+      const buffer<int> x{memory, 4, work};
+      fill(work, write<int>{x}, 3);
+      EXPECT_EQ(read_back(work, x), std::vector<int>(4, 3));
+    }
+    EXPECT_GE(seen->operations, 1U);
+    EXPECT_TRUE(seen->findings.empty());
+  }
+}
+
+TEST(simulated_gpu, is_never_what_auto_stands_for) {
+  EXPECT_FALSE(has(automatic_device(), "sim"));
+  for (const device_row& row : list_devices()) EXPECT_FALSE(has(row.name, "sim")) << row.name;
+}
 
 TEST(open_options, count_the_calls_of_the_seam) {
   const auto counts = std::make_shared<call_counts>();
