@@ -3,7 +3,7 @@
 #include "reprise/cuda/call.cuh"
 #include "scenarios/kernels.hpp"
 
-namespace reprise::scenarios {
+namespace reprise::scenarios::REPRISE_BODIES {
 
 namespace {
 
@@ -46,4 +46,4 @@ void sum_up_cuda(cuda_call& call, read<std::int32_t> x, write<std::int32_t> sum)
                                           x, sum);
 }
 
-}  // namespace reprise::scenarios
+}  // namespace reprise::scenarios::REPRISE_BODIES

@@ -1,6 +1,7 @@
 // Captures and other threads: two capture at once, one helps beside a capture (D1, D2).
 #include <array>
 #include <atomic>
+#include <exception>
 #include <thread>
 
 #include "reprise/device/graph.hpp"
@@ -47,6 +48,19 @@ void two_threads_capture(device_ref dev) {
   require_equal(got[1], 1341, "what the second thread wrote");
 }
 
+// A plain thread, which a device that owns time has never seen.
+void ask_from_nowhere(const event& passed) {
+  std::exception_ptr refused;
+  std::thread{[&] {
+    try {
+      (void)passed.finished();
+    } catch (...) {
+      refused = std::current_exception();
+    }
+  }}.join();
+  if (refused) std::rethrow_exception(refused);
+}
+
 // Beside a capture another thread pins memory, asks for events and works on a stream of its own.
 template <slip made>
 void beside_a_capture(device_ref dev) {
@@ -77,15 +91,7 @@ void beside_a_capture(device_ref dev) {
                             opened = true;
                             pause(dev);
                             append(c, x, 2);
-                            if (made == slip::unknown_thread) {
-                              std::thread{[&] {
-                                try {
-                                  const event of_nobody{dev};
-                                } catch (const error&) {
-                                  // told by the finding
-                                }
-                              }}.join();
-                            }
+                            if (made == slip::unknown_thread) ask_from_nowhere(before);
                             pause(dev);
                             append(c, x, 3);
                           }).instantiate(at.s);
@@ -102,7 +108,7 @@ std::vector<scenario> capturing_thread_scenarios() {
       {"two_threads_capture",
        "Two threads capture at once, out of one pool, each on its own stream.",
        two_threads_capture<slip::none>,
-       {},
+       {"sim: another thread went on while one waited"},
        {{"one_number_for_both",
          "Two threads launch graphs that write the same buffer.",
          {"race"},
@@ -113,7 +119,7 @@ std::vector<scenario> capturing_thread_scenarios() {
        {},
        {{"unknown_thread",
          "A std::thread calls the simulated device, which does not know it.",
-         {"misuse"},
+         {"misuse", "thrown"},
          beside_a_capture<slip::unknown_thread>}}},
   };
 }

@@ -39,6 +39,7 @@ void driven_nodes(device_ref dev) {
          std::vector{static_cast<std::uint64_t>(step.handle(second)),
                      static_cast<std::uint64_t>(step.handle(third))},
          handles);
+  order(at.s, planner);
   const std::vector<std::vector<std::uint8_t>> plans{{1, 1}, {0, 1}, {1, 0}, {0, 0}};
   for (const std::vector<std::uint8_t>& plan : plans) {
     if (made != slip::switched_elsewhere) order(at.s, planner);

@@ -72,7 +72,7 @@ std::vector<scenario> end_of_life_scenarios() {
       {"destroyed_in_flight",
        "Graphs, executables, pinned memory and streams go with launches in flight.",
        destroyed_in_flight<slip::none>,
-       {},
+       {"pinned memory: kept by a graph", "sim: a launch waited for its executable"},
        {{"buffers_freed_first",
          "A block is freed in the order of a stream that does not come after its last use.",
          {"race", "use after free"},

@@ -146,7 +146,7 @@ std::vector<scenario> executable_scenarios() {
       {"whole_graph_update",
        "An executable takes the parameters of another graph, or refuses and stays as it was.",
        whole_graph_update<slip::none>,
-       {},
+       {"update: refused"},
        {{"updated_to_freed_memory",
          "An executable is updated from a graph whose buffer is freed before the launch.",
          {"use after free"},

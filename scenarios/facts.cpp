@@ -63,7 +63,7 @@ std::vector<scenario> fact_scenarios() {
       {"changed_facts",
        "Weights move and change and an observer comes and goes; each step uses what is there.",
        changed_facts<slip::none>,
-       {},
+       {"contract: breached"},
        {{"weights_overwritten_in_flight",
          "New weights are written while a replay may still read the old ones.",
          {"race"},

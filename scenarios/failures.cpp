@@ -49,6 +49,18 @@ void out_of_memory_in_a_capture(device_ref dev) {
     require_equal(static_cast<std::int64_t>(at.memory.used()), static_cast<std::int64_t>(used),
                   "bytes of the pool in use");
   }
+  {
+    pool brief{dev, "brief"};
+    const number whole_slab{brief, std::size_t{1} << 14, at.s};
+  }
+  at.s.synchronize();
+  // A whole card is not to be had, and idle slabs are given back before that is said. The memory of
+  // a cpu is the machine's, which is left alone.
+  const std::size_t whole_card = dev.memory().total / sizeof(std::int32_t);
+  require(dev.name() == "cpu" || throws<out_of_memory>([&] {
+            const number huge{at.memory, whole_card, at.s};
+          }),
+          "a device that has no memory did not say so");
   if (made == slip::goes_on_without_result) launch(at.s, add, read(y), inout(x));
   const executable step = capture(at.s, [&](stream_ref c) { append(c, x, 2); }).instantiate(at.s);
   step.launch(at.s);
@@ -100,7 +112,7 @@ std::vector<scenario> failure_scenarios() {
       {"out_of_memory_in_a_capture",
        "A capture runs out of memory, says so, and leaves nothing behind.",
        out_of_memory_in_a_capture<slip::none>,
-       {},
+       {"capture: abandoned", "slabs: out of memory, then trimmed"},
        {{"goes_on_without_result",
          "The result of a capture that failed is read, though nothing has written it.",
          {"unwritten read"},
@@ -108,7 +120,7 @@ std::vector<scenario> failure_scenarios() {
       {"failed_recordings",
        "Recordings that fail on the way run their step once, and the next call records it.",
        failed_recordings,
-       {},
+       {"recorder: gave up and ran eagerly", "recorder: waits for its warm-up"},
        {}},
   };
 }

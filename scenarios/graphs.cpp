@@ -64,7 +64,9 @@ void two_streams(device_ref dev) {
   step.launch(at.s);
   step.launch(other);
   if (made == slip::read_on_the_first_stream) {
-    require_equal(value_of(at.s, x), 1212, "x after both launches");
+    const std::int32_t seen = value_of(at.s, x);
+    other.synchronize();
+    require_equal(seen, 1212, "x after both launches");
   }
   step.launch(at.s);
   // A second executable of the same graph knows nothing of the first.
@@ -105,7 +107,7 @@ std::vector<scenario> graph_scenarios() {
       {"forks",
        "A capture forks to a stream, and that to another, and joins both before it ends.",
        forks<slip::none>,
-       {},
+       {"sim: several works were ready at once"},
        {{"forked_too_early",
          "A branch is forked before the work that it reads from is captured.",
          {"race"},
@@ -117,7 +119,7 @@ std::vector<scenario> graph_scenarios() {
       {"two_streams",
        "One executable is launched on two streams, and its twin behind it.",
        two_streams<slip::none>,
-       {},
+       {"sim: a launch waited for its executable"},
        {{"read_on_the_first_stream",
          "The result of a launch on one stream is read on another that did not wait.",
          {"race"},

@@ -1,29 +1,56 @@
+// The CPU bodies of the scenarios' kernels, and the list of all their bodies. Compiled twice: as
+// they are, and checked.
 #include "scenarios/kernels.hpp"
 
+#include "reprise/device/cpu_call.hpp"
 #include "reprise/kernel/registry.hpp"
-#include "reprise/platform/platform.hpp"
-#include "scenarios/scenario.hpp"
 
-namespace reprise::scenarios {
+namespace reprise::scenarios::REPRISE_BODIES {
 
-std::size_t workspace_of_sum_up(read<std::int32_t> x, write<std::int32_t>) {
+namespace {
+
+std::size_t as_much_as_x(read<std::int32_t> x, write<std::int32_t>) {
   return x.bytes();
 }
 
-kernel_registry scenario_kernels() {
-  kernel_registry kernels = builtin_kernels();
+}  // namespace
+
+void append_digit_cpu(cpu_call&, inout<std::int32_t> x, std::int32_t digit) {
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 10 * x[i] + digit;
+}
+
+void add_cpu(cpu_call&, read<std::int32_t> from, inout<std::int32_t> to) {
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] += from[from.size() == 1 ? 0 : i];
+}
+
+void times_cpu(cpu_call&, read<std::int32_t> x, read<std::int32_t> factor, write<std::int32_t> y) {
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = x[i] * factor[0];
+}
+
+void sum_up_cpu(cpu_call& call, read<std::int32_t> x, write<std::int32_t> sum) {
+  const view<std::int32_t> copied = call.workspace<std::int32_t>();
+  for (std::size_t i = 0; i < x.size(); ++i) copied[i] = x[i];
+  std::int32_t total = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) total += copied[i];
+  sum[0] = total;
+}
+
+void append_past_cpu(cpu_call&, inout<std::int32_t> x, std::int32_t digit) {
+  for (std::size_t i = 0; i <= x.size(); ++i) x[i] = 10 * x[i] + digit;
+}
+
+void add_scenario_kernels(kernel_registry& kernels) {
   kernels.add(append_digit, {{device_kind::cpu, "generic", append_digit_cpu},
                              {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(append_digit_cuda)}});
   kernels.add(add, {{device_kind::cpu, "generic", add_cpu},
                     {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(add_cuda)}});
   kernels.add(times, {{device_kind::cpu, "generic", times_cpu},
                       {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(times_cuda)}});
-  kernels.add(sum_up, {{device_kind::cpu, "generic", sum_up_cpu, "default", workspace_of_sum_up},
+  kernels.add(sum_up, {{device_kind::cpu, "generic", sum_up_cpu, "default", as_much_as_x},
                        {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(sum_up_cuda), "default",
-                        workspace_of_sum_up}});
+                        as_much_as_x}});
   kernels.add(append_past, {{device_kind::cpu, "generic", append_past_cpu},
                             {device_kind::cuda, "sm_80", not_built{}}});
-  return kernels;
 }
 
-}  // namespace reprise::scenarios
+}  // namespace reprise::scenarios::REPRISE_BODIES

@@ -85,6 +85,18 @@ void slabs(device_ref dev) {
       launch(on, add, read<std::int32_t>{used}, inout(total));
     }
   }
+  // What two streams freed side by side is one piece again, behind both.
+  {
+    pool halves{dev, "halves"};
+    {
+      const number low{halves, whole_slab / 2 / sizeof(std::int32_t), at.s};
+      const number high{halves, whole_slab / 2 / sizeof(std::int32_t), other};
+      fill(at.s, write{low}, 1);
+      fill(other, write{high}, 2);
+    }
+    const number both{halves, whole_slab / sizeof(std::int32_t), at.s};
+    fill(at.s, write{both}, 3);
+  }
   // Somebody's own pool may go while its memory is still in use.
   {
     std::optional<pool> brief{std::in_place, dev, "brief"};
@@ -107,7 +119,7 @@ std::vector<scenario> pool_scenarios() {
       {"lending",
        "Temporaries are lent to another stream and freed when they are back.",
        lending<slip::none>,
-       {},
+       {"pool: reused at once", "pool: grows although it could reuse"},
        {{"freed_while_read",
          "A buffer is freed on its stream while another stream may still read it.",
          {"race", "use after free"},
@@ -131,7 +143,8 @@ std::vector<scenario> pool_scenarios() {
       {"slabs",
        "Two streams and a pool that goes early use the same slabs in turn.",
        slabs<slip::none>,
-       {},
+       {"pool: reused behind an event", "pool: joined neighbours", "slabs: settled late",
+        "slabs: an idle one is not lent"},
        {{"never_given_back",
          "Pinned memory is taken from the seam and never given back.",
          {"leak"},

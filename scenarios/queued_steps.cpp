@@ -64,7 +64,7 @@ std::vector<scenario> queued_step_scenarios() {
       {"queued_inputs",
        "More replays are queued than there are slots for their inputs.",
        queued_inputs<slip::none>,
-       {},
+       {"input ring: waited for a slot", "input ring: waits for a slot that is free"},
        {{"body_keeps_a_freed_buffer",
          "A body refers to a buffer that is no parameter, and that goes before the recording.",
          {"use after free"},
@@ -72,7 +72,7 @@ std::vector<scenario> queued_step_scenarios() {
       {"eager_inputs",
        "Eager steps on two streams stage their inputs without waiting for one another.",
        eager_inputs,
-       {},
+       {"staging: waited for a half", "staging: waits for a half that is free"},
        {}},
   };
 }

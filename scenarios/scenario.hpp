@@ -25,8 +25,8 @@ namespace reprise::scenarios {
 struct planted_bug {
   std::string_view name;
   std::string_view says;  // one sentence: what was forgotten
-  // The findings that tell it, any of them: names of sim::finding_kind, or "thrown" where the
-  // mistake shows in a wrong result alone.
+  // The findings that tell it, any of them: as name_of(sim::finding_kind) spells them, or "thrown"
+  // where the mistake shows in a wrong result, or a refusal, alone.
   std::vector<std::string_view> kinds;
   void (*run)(device_ref);
 };

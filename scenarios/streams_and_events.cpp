@@ -29,6 +29,7 @@ void pipeline(device_ref dev) {
   std::array<event, 2> full{event{dev}, event{dev}};
   std::array<event, 2> empty{event{dev}, event{dev}};
   const number sum = at.made(user, 0, few);
+  order(maker, user);  // behind the pool, which gave the lanes to the maker
 
   for (std::int32_t round = 1; round <= 6; ++round) {
     const auto lane = static_cast<std::size_t>(round % 2);
@@ -41,7 +42,9 @@ void pipeline(device_ref dev) {
     empty[lane].record(user);
   }
   const stream_ref reader = made == slip::result_read_elsewhere ? maker : user;
-  require_equal(values_of(reader, sum.all()), numbers(few, 21), "the sum of what was made");
+  const numbers result = values_of(reader, sum.all());
+  user.synchronize();
+  require_equal(result, numbers(few, 21), "the sum of what was made");
 }
 
 // One result for three streams, and theirs for one again; twice over the same events.
@@ -52,6 +55,7 @@ void fan_out(device_ref dev) {
   const std::array<number, 3> parts{at.made(at.s, 0), at.made(at.s, 0), at.made(at.s, 0)};
   const number x = at.made(at.s, 0);
   const number total = at.made(at.s, 0);
+  for (const stream& branch : branches) order(at.s, branch);
   event ready{dev};
   std::array<event, 3> done{event{dev}, event{dev}, event{dev}};
 

@@ -23,6 +23,9 @@ void handed_over(device_ref dev, bool waits) {
   pool memory{dev, "test"};
   const buffer<int> x{memory, 16, maker};
   const buffer<int> y{memory, 16, user};
+  event taken{dev};  // by the maker, out of the pool
+  taken.record(maker);
+  taken.wait(user);
   fill(maker, write<int>{x}, 3);
   if (waits) {
     event filled{dev};
