@@ -8,11 +8,12 @@
 
 #include "reprise/base/error.hpp"
 #include "reprise/device/enqueue.hpp"
-#include "reprise/device/graph.hpp"
 #include "reprise/device/memory.hpp"
 #include "reprise/kernel/launch.hpp"
 #include "reprise/ops/swiglu.hpp"
 #include "reprise/platform/explore.hpp"
+#include "reprise/replay/cache.hpp"
+#include "reprise/replay/step.hpp"
 
 namespace reprise::bench {
 
@@ -20,7 +21,7 @@ namespace {
 
 constexpr std::size_t elements = 16;
 constexpr std::size_t streams = 4;
-constexpr int graph_nodes = 20;
+constexpr int recorded_kernels = 20;
 constexpr std::uint64_t rounds_between_waits = 8;
 
 // Three numbers, each of which a kernel makes of the others.
@@ -41,29 +42,40 @@ void order(stream_ref before, stream_ref after) {
   passed.wait(after);
 }
 
-// A round is 12 eager operations and 20 of a graph.
+// Twenty kernels, one behind the other, that are recorded once and replayed.
+class recorded_row {
+ public:
+  explicit recorded_row(const place& on)
+      : out_{declared_.out<float>("y")},
+        what_{declared_, [this, &on](step_scope& run) {
+                const view<float> y = run.make(out_, {elements});
+                for (int i = 0; i < recorded_kernels; ++i) {
+                  launch(run, swiglu<float>, read(on.a), read(on.b), write<float>{y});
+                }
+              }} {}
+  void run(replay_cache& cache, stream_ref on) const { cache.run(on, what_, {}); }
+
+ private:
+  signature declared_{"row"};
+  output<float> out_;
+  step what_;
+};
+
+// A round is 12 eager operations and 20 of a replay.
 void run_rounds(device_ref dev, std::uint64_t rounds) {
   std::vector<stream> on;
   for (std::size_t i = 0; i < streams; ++i) on.emplace_back(dev);
   pool memory{dev, "bench"};
   std::vector<place> places;
   for (const stream& s : on) places.emplace_back(memory, s);
-  const place first{memory, on[0]};
-  const place second{memory, on[0]};
-  const graph made = capture(on[0], [&](stream_ref c) {
-    order(c, on[1]);
-    for (int i = 0; i < graph_nodes / 2; ++i) {
-      first.work(c);
-      second.work(on[1]);
-    }
-    order(on[1], c);
-  });
-  const executable step = made.instantiate(on[0]);
+  const place recorded{memory, on[0]};
+  const recorded_row row{recorded};
+  replay_cache cache{dev, {}};
   for (std::uint64_t round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < streams; ++i) {
       for (int k = 0; k < 3; ++k) places[i].work(on[i]);
     }
-    step.launch(on[0]);
+    row.run(cache, on[0]);
     order(on[0], on[1]);
     if (round % rounds_between_waits != 0) continue;
     for (const stream& s : on) s.synchronize();
@@ -82,7 +94,7 @@ sim_bench_report run_sim_bench(const sim_bench_options& options, const progress&
   if (options.operations == 0 || options.seeds == 0) {
     throw usage_error{"bench sim: operations and seeds are counts; give at least 1 of each"};
   }
-  const std::uint64_t rounds = options.operations / (streams * 3 + graph_nodes) + 1;
+  const std::uint64_t rounds = options.operations / (streams * 3 + recorded_kernels) + 1;
   sim_bench_report report;
   std::vector<double> watched;
   std::vector<double> unwatched;

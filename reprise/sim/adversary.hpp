@@ -1,18 +1,23 @@
-// The engine of `sim:seed=N`: work is queued, and the seed says what runs when.
+// For this room's .cpp files: the engine of `sim:seed=N`: work is queued, and the seed says what
+// runs when.
 //
 // Everything happens inside calls of the seam, by the one host thread that has the turn. A call may
 // first let other threads and some works run; a call that waits runs works until what it waits for
 // is done. A work is ready when all that it waits for is done; which of the ready ones runs next,
 // how late, and whether only what is needed runs, are the temper of the seed.
 //
-//   adversary.cpp   enqueueing: streams, events, launches
-//   schedule.cpp    what runs next, waiting, host threads
-//   execute.cpp     running one work, and looking at what it touches
+//   adversary.cpp          enqueueing: streams, events, launches
+//   adversary_memory.cpp   slabs, and what pools do with them
+//   schedule.cpp           what runs next, waiting, host threads
+//   execute.cpp            running one work, and looking at what it touches
+//   adversary_device.cpp   the device over it, and its controls
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -126,6 +131,7 @@ class adversary final : public engine, public host_scheduler, public fault_liste
 
   // schedule.cpp
   void require_known(std::string_view call, place from);
+  void note_strangers();
   void tell_findings(std::string_view call, place from);
   using item_set = std::unordered_set<const item*>;
   bool step(const item_set* needed = nullptr);
@@ -172,11 +178,14 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   std::uint64_t progress_ = 0;  // moves whenever anything happens
   std::uint64_t pauses_ = 0;
   std::uint64_t idle_pauses_ = 0;  // since anything happened
-  bool told_ = false;   // of a finding, by what a call threw
-  vector_clock known_;  // what the host has seen finished
-  lane_place host_at_;  // of what the host itself touches
+  bool told_ = false;              // of a finding, by what a call threw
+  vector_clock known_;             // what the host has seen finished
+  lane_place host_at_;             // of what the host itself touches
   std::map<std::string, std::uint64_t, std::less<>> durations_;
   const item* inside_ = nullptr;  // the work that is running
+  std::atomic<bool> a_stranger_came_{false};
+  std::mutex strangers_guard_;
+  std::string stranger_;  // what a thread that is not known called; under its guard
 };
 
 }  // namespace reprise::sim

@@ -1,3 +1,4 @@
+// Memory, streams, events, and the door for all enqueued work, of a simulated device.
 #include "reprise/sim/simulated_device.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // sim_controls: what a test may do to an adversarial device beside using it.
 //
 //   sim::controls* const sim = sim::controls_of(dev);   // null on other devices
-//   sim->hold(s);  …  sim->release(s);
+//   sim->hold(s.id()); ... sim->release(s.id());
 #pragma once
 
 #include <cstdint>

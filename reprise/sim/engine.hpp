@@ -4,7 +4,7 @@
 // are the same however work runs. Two engines stand behind it: `in_order` runs everything at once
 // (`cpu`), `adversary` as late and as mixed as the rules allow (`sim:seed=N`).
 //
-//   seam call ─▶ simulated_device ── what is left of it outside captures ─▶ engine
+//   seam call -> simulated_device -> what is left of it outside captures -> engine
 #pragma once
 
 #include <cstddef>

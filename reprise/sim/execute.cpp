@@ -189,8 +189,9 @@ void adversary::tell(const std::string& who, const trespass& what) {
     }
     case trespass::kind::given_back:
       notes_.found(finding_kind::use_after_free,
-                   fmt::format("{} {} {}{}; keep the memory until its last user is done", who,
-                               verb(what.writes), what.where,
+                   fmt::format("{} {} {}{}; keep the memory until its last user is done, and "
+                               "use it on the stream that took it, or behind that",
+                               who, verb(what.writes), what.where,
                                other.empty() ? "" : ", given back by " + other));
       return;
     case trespass::kind::unwritten:

@@ -29,7 +29,7 @@ struct line {
   lane_place at;               // of the last work
   vector_clock clock;          // what comes before the next one
   std::vector<item_ref> tail;  // likewise, as works
-  item_ref hold;  // the place that holds it; null: it is not held
+  item_ref hold;               // the place that holds it; null: it is not held
   std::uint64_t slowness = 1;
   std::uint64_t rank = 0;  // for picks by rank; the seed's
 };
@@ -66,7 +66,7 @@ struct item {
   std::size_t waits_for = 0;     // items that are not done
   std::vector<item_ref> before;  // what it waits for; empty when it is done
   std::vector<item_ref> then;    // those that wait for it
-  bool held = false;  // a place that a test holds
+  bool held = false;             // a place that a test holds
   bool done = false;
 };
 

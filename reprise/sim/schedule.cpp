@@ -18,13 +18,25 @@ constexpr std::uint64_t most_idle_pauses = 20'000;
 
 }  // namespace
 
+// A thread that is not known runs beside the one that has the turn, so all it does is leave word.
 void adversary::require_known(std::string_view call, place from) {
   if (turns_.number() != 0) return;
-  const usage_error refusal{
-      fmt::format("{} on {}: the simulator does not know this thread, so the seed would not say "
-                  "when it runs; start it as a host_thread ({})",
-                  call, name_, sim::text_of(from))};
-  throw refusal;
+  const std::string text = fmt::format(
+      "{} ({}) was called by a thread that the simulator does not know, so the seed "
+      "would not say when it runs; start it as a host_thread",
+      call, sim::text_of(from));
+  {
+    const std::lock_guard lock{strangers_guard_};
+    if (stranger_.empty()) stranger_ = text;
+    a_stranger_came_ = true;
+  }
+  throw usage_error{fmt::format("{}: {}", name_, text)};
+}
+
+void adversary::note_strangers() {
+  if (!a_stranger_came_.exchange(false)) return;
+  const std::lock_guard lock{strangers_guard_};
+  notes_.found(finding_kind::misuse, std::exchange(stranger_, {}));
 }
 
 // The first finding is the failure of the call that meets it. One is enough to fail a run; further
@@ -39,6 +51,7 @@ void adversary::tell_findings(std::string_view call, place from) {
 
 void adversary::enter(std::string_view call, place from) {
   require_known(call, from);
+  note_strangers();
   attend();
   if (inside_ != nullptr) {
     notes_.found(finding_kind::misuse,
@@ -216,6 +229,7 @@ bool adversary::takes(std::string_view) {
 
 void adversary::close_device(const std::string& held) noexcept {
   try {
+    note_strangers();
     if (turns_.count() > 1) {
       notes_.found(finding_kind::leak,
                    fmt::format("{} threads were not joined before the device was closed",

@@ -102,6 +102,7 @@ TEST_P(rule_17, a_block_that_was_handed_to_another_stream_is_that_streams) {
   {
     block handed{memory(), 64 * kib, s()};
     at = handed.data();
+    order(s(), other);
     handed.freed_on(other);
   }
   const calls_since now{*counts};

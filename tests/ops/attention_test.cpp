@@ -115,7 +115,7 @@ void each_case(F&& check) {
 }
 
 class attention_op : public op_on_device {};
-INSTANTIATE_TEST_SUITE_P(devices, attention_op, testing::ValuesIn(devices_under_test()),
+INSTANTIATE_TEST_SUITE_P(devices, attention_op, testing::ValuesIn(plain_devices()),
                          device_case);
 
 TEST_P(attention_op, agrees_with_a_double_reference_at_every_shape) {

@@ -72,7 +72,7 @@ void expect_product(const std::vector<A>& y, form what, const inputs<A, W>& in, 
 }
 
 class matmul_op : public op_on_device {};
-INSTANTIATE_TEST_SUITE_P(devices, matmul_op, testing::ValuesIn(devices_under_test()), device_case);
+INSTANTIATE_TEST_SUITE_P(devices, matmul_op, testing::ValuesIn(plain_devices()), device_case);
 
 TEST_P(matmul_op, agrees_with_a_double_reference_at_every_shape) {
   each_pair([&]<class A, class W>(types<A, W>) {

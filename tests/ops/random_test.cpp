@@ -21,7 +21,7 @@ void each_element(F&& check) {
 }
 
 class random_op : public op_on_device {};
-INSTANTIATE_TEST_SUITE_P(devices, random_op, testing::ValuesIn(devices_under_test()), device_case);
+INSTANTIATE_TEST_SUITE_P(devices, random_op, testing::ValuesIn(plain_devices()), device_case);
 
 TEST_P(random_op, draws_have_the_moments_of_a_normal_distribution) {
   const std::size_t count = 1 << 20;

@@ -17,7 +17,7 @@ std::vector<float> drawn(op_bench& bench, std::size_t size, std::uint64_t seed,
 }
 
 class random_uniform_op : public op_on_device {};
-INSTANTIATE_TEST_SUITE_P(devices, random_uniform_op, testing::ValuesIn(devices_under_test()),
+INSTANTIATE_TEST_SUITE_P(devices, random_uniform_op, testing::ValuesIn(plain_devices()),
                          device_case);
 
 TEST_P(random_uniform_op, draws_are_spread_evenly_over_0_to_1) {

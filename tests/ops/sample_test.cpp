@@ -109,7 +109,7 @@ std::vector<float> table_of_logits(std::size_t width, std::size_t rows) {
 }
 
 class sample_op : public op_on_device {};
-INSTANTIATE_TEST_SUITE_P(devices, sample_op, testing::ValuesIn(devices_under_test()), device_case);
+INSTANTIATE_TEST_SUITE_P(devices, sample_op, testing::ValuesIn(plain_devices()), device_case);
 
 TEST_P(sample_op, draws_what_sorting_would_draw) {
   const auto draws = table_of_draws();

@@ -34,7 +34,7 @@ void each_activation(F&& check) {
 }
 
 class swiglu_op : public op_on_device {};
-INSTANTIATE_TEST_SUITE_P(devices, swiglu_op, testing::ValuesIn(devices_under_test()), device_case);
+INSTANTIATE_TEST_SUITE_P(devices, swiglu_op, testing::ValuesIn(plain_devices()), device_case);
 
 TEST_P(swiglu_op, agrees_with_a_double_reference_at_every_size) {
   each_activation([&]<class A>(types<A, A>) {

@@ -264,13 +264,15 @@ TEST(a_misuse, is_a_call_from_inside_a_host_call) {
 }
 
 TEST(a_misuse, is_a_call_from_a_thread_that_the_device_does_not_know) {
-  const simulated dev{1};
+  simulated dev{1};
   std::string message;
   std::thread{[&] {
     message = message_of<usage_error>([&] { const stream s{dev.dev()}; });
   }}.join();
-  EXPECT_TRUE(has(message, "does not know this thread")) << message;
+  EXPECT_TRUE(has(message, "does not know")) << message;
   EXPECT_TRUE(has(message, "host_thread")) << message;
+  dev.close();
+  EXPECT_EQ(dev.kinds(), std::vector{finding_kind::misuse});
 }
 
 TEST(a_finding, fails_the_next_call_that_can_fail_once) {

@@ -4,7 +4,10 @@
 // With REPRISE_TEST_DEVICES=cuda (the GPU gate) a missing GPU is a failure instead of a skip.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <algorithm>
+
+#include <cstdio>
 #include <cstdlib>
 #include <iterator>
 #include <stdexcept>
@@ -12,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reprise/base/error.hpp"
 #include "reprise/platform/platform.hpp"
 
 namespace reprise::test {
@@ -31,6 +35,14 @@ inline bool gpu_or_skip() {
   if (gpu_is_demanded()) throw std::runtime_error{"the GPU gate asks for a GPU and none answers"};
   return false;
 }
+
+// What the simulated GPU finds fails the test, though it be told in a destructor.
+inline const error_handler findings_fail = set_error_handler([](std::string_view message) noexcept {
+  std::fprintf(stderr, "reprise: %.*s\n", static_cast<int>(message.size()), message.data());
+  if (message.find("the simulator found a fault") != std::string_view::npos) {
+    ADD_FAILURE() << message;
+  }
+});
 
 inline std::vector<std::string> simulated_devices() {
   return {"sim:seed=1", "sim:seed=2"};
