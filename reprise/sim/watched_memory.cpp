@@ -154,8 +154,12 @@ void watched_memory::check_order(const vector_clock& clock, const block& of, std
 }
 
 void watched_memory::touch(const vector_clock& clock, const stamp& me, const std::byte* begin,
-                           std::size_t bytes, bool writes, const teller& tell) {
+                           std::size_t bytes, bool writes, const teller& each) {
   if (bytes == 0) return;
+  bool told[3] = {};
+  const teller tell = [&](const trespass& t) {
+    if (!std::exchange(told[static_cast<std::size_t>(t.what)], true)) each(t);
+  };
   block* const of = find(live_, begin, bytes);
   if (of == nullptr) return tell_of_no_block(begin, bytes, writes, tell);
   const auto first = static_cast<std::size_t>(begin - of->begin);

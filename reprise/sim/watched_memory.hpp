@@ -70,7 +70,7 @@ class watched_memory {
   // A work that has this clock, and is `me`, touches these bytes. The first of each kind of
   // trespass is told.
   void touch(const vector_clock& clock, const stamp& me, const std::byte* begin, std::size_t bytes,
-             bool writes, const teller& tell);
+             bool writes, const teller& each);
   // A copy: what was unwritten stays so at the target, and its reading is no fault.
   void copy(const vector_clock& clock, const stamp& me, const std::byte* from, const std::byte* to,
             std::size_t bytes, const teller& tell);

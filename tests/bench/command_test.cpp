@@ -110,6 +110,20 @@ TEST_F(bench_command_test, decode_draws_the_weights_of_a_configuration_as_bf16) 
 }
 
 // Nothing of its 16 GB is drawn before the input has proved good.
+TEST_F(bench_command_test, sim_writes_both_ways_and_says_that_nothing_was_found) {
+  const nlohmann::json value = json_of("bench sim --operations 300 --seeds 1");
+  EXPECT_EQ(value.at("bench"), "sim");
+  EXPECT_EQ(value.at("command"), "reprise bench sim --operations 300 --seeds 1");
+  EXPECT_EQ(value.at("seeds"), 1);
+  EXPECT_EQ(value.at("findings"), 0);
+  EXPECT_EQ(value.at("floor_operations_per_second"), 20000);
+  EXPECT_TRUE(value.at("checks_cost").is_null());
+  for (const char* way : {"watching_memory", "schedule_alone"}) {
+    EXPECT_GE(value.at(way).at("operations"), 300);
+    EXPECT_EQ(value.at(way).at("operations_per_second").at("count"), 1);
+  }
+}
+
 TEST_F(bench_command_test, the_large_configuration_is_read_by_both_verbs) {
   expect_refused(
       "run decode --device cpu --random-weights --config " + llama_8b() + " --prompt-ids 151936",
@@ -157,7 +171,7 @@ TEST_F(bench_command_test, wrong_words_are_one_line_and_exit_2) {
 }
 
 TEST_F(bench_command_test, help_has_an_example_for_each_bench) {
-  for (const char* verb : {"bench ", "bench decode ", "bench replay "}) {
+  for (const char* verb : {"bench ", "bench decode ", "bench replay ", "bench sim "}) {
     const run_result result = run(std::string{verb} + "--help");
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_NE(result.out.find("Example: reprise bench"), std::string::npos) << verb;

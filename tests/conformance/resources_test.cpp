@@ -50,8 +50,7 @@ TEST_P(rule_16, D18_a_resource_is_released_behind_the_launches_of_all_who_use_it
     EXPECT_STILL_HELD(held);
   }
   comm.release(milliseconds{10'000});
-  EXPECT_EQ(log,
-            (std::vector<std::string>{"prefill let go", "decode let go", "released"}));
+  EXPECT_EQ(log, (std::vector<std::string>{"prefill let go", "decode let go", "released"}));
   EXPECT_EQ(value_of(s(), x), 12);
   comm.release(milliseconds{0});
   EXPECT_EQ(log.size(), 3U) << "released twice";

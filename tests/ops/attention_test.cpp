@@ -115,8 +115,7 @@ void each_case(F&& check) {
 }
 
 class attention_op : public op_on_device {};
-INSTANTIATE_TEST_SUITE_P(devices, attention_op, testing::ValuesIn(plain_devices()),
-                         device_case);
+INSTANTIATE_TEST_SUITE_P(devices, attention_op, testing::ValuesIn(plain_devices()), device_case);
 
 TEST_P(attention_op, agrees_with_a_double_reference_at_every_shape) {
   each_case([&]<class A, class C>(types<A, C>, const attention_shape& s) {

@@ -44,8 +44,7 @@ std::vector<A> reference(const std::vector<std::int32_t>& tokens, const std::vec
 }
 
 class embedding_op : public op_on_device {};
-INSTANTIATE_TEST_SUITE_P(devices, embedding_op, testing::ValuesIn(plain_devices()),
-                         device_case);
+INSTANTIATE_TEST_SUITE_P(devices, embedding_op, testing::ValuesIn(plain_devices()), device_case);
 
 TEST_P(embedding_op, copies_the_row_of_each_token) {
   each_pair([&]<class A, class W>(types<A, W>) {

@@ -42,8 +42,7 @@ std::vector<double> reference(const std::vector<A>& x, const std::vector<W>& gai
 }
 
 class rms_norm_op : public op_on_device {};
-INSTANTIATE_TEST_SUITE_P(devices, rms_norm_op, testing::ValuesIn(plain_devices()),
-                         device_case);
+INSTANTIATE_TEST_SUITE_P(devices, rms_norm_op, testing::ValuesIn(plain_devices()), device_case);
 
 TEST_P(rms_norm_op, agrees_with_a_double_reference_at_every_shape) {
   each_pair([&]<class A, class W>(types<A, W>) {

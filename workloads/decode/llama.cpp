@@ -22,7 +22,11 @@ kv_cache::kv_cache(pool& into, stream_ref stream, const model_config& config,
       per_layer{
           static_cast<std::size_t>((slots + 1) * config.kv_heads * capacity * config.head_dim)},
       keys{into, per_layer * static_cast<std::size_t>(config.layers), stream},
-      values{into, per_layer * static_cast<std::size_t>(config.layers), stream} {}
+      values{into, per_layer * static_cast<std::size_t>(config.layers), stream} {
+  // Verification compares all of it, positions that no token has reached too.
+  fill(stream, write{keys}, 0.0F);
+  fill(stream, write{values}, 0.0F);
+}
 
 view<float> kv_cache::keys_of(std::int64_t layer) const {
   return keys.all().subview(static_cast<std::size_t>(layer) * per_layer, per_layer);
