@@ -183,10 +183,17 @@ TEST(memory_that_nobody_wrote, is_not_to_be_read) {
 }
 
 TEST(memory_that_nobody_wrote, shows_as_not_a_number) {
-  const simulated dev{1, {.stops_at_findings = false}};
+  const simulated dev{1, {.takes_fault_points = false, .stops_at_findings = false}};
   const stream s{dev.dev()};
   pool memory{dev, "x"};
+  const float* before = nullptr;
+  {
+    const buffer<float> used{memory, 8, s};
+    before = used.all().data();
+    fill(s, write<float>{used}, 1.0F);
+  }
   const buffer<float> x{memory, 8, s};
+  EXPECT_EQ(x.all().data(), before) << "it is not the same memory";
   for (const float value : fetched(s, x.all())) EXPECT_TRUE(value != value);
 }
 
