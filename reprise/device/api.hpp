@@ -42,9 +42,10 @@ enum class memory_kind : std::uint8_t { device, pinned };
 
 class host_scheduler;  // host_thread.hpp
 
-// What a pool does with a piece of its slabs. `idle`: nobody's from now on, whatever ran before;
-// the others are in the order of a stream.
-enum class block_change : std::uint8_t { taken, freed, idle };
+// What a pool does with a piece of its slabs. `idle`: nobody's from now on, whatever ran before.
+// `lent`: from its beginning on, the graph that is being captured has a block that was taken
+// outside and freed in it. The others are in the order of a stream.
+enum class block_change : std::uint8_t { taken, freed, idle, lent };
 struct block_note {
   block_change change = block_change::idle;
   std::byte* begin = nullptr;

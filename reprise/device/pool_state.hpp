@@ -84,14 +84,11 @@ class pool_state : public std::enable_shared_from_this<pool_state> {
     const std::size_t size = rounded(bytes);
     used_ -= size;
     span freed{size, stream, {}, {}};
+    note_end(begin, size, stream, captured);
     if (const auto given = given_.find(begin); given != given_.end()) {
       freed.of = std::move(given->second);
       freed.of.only = captured;
       given_.erase(given);
-    }
-    // What a capture took and nobody freed in it stays its graph's.
-    if (!REPRISE_MUTANT(pool_notes_no_free) && (captured || freed.of.token.expired())) {
-      note(block_change::freed, stream, begin, size, std::source_location::current());
     }
     if (captured && !free_in_capture(freed, {device_, stream})) return;
     merge(free_.emplace(place_of(begin), std::move(freed)).first);
@@ -257,6 +254,22 @@ class pool_state : public std::enable_shared_from_this<pool_state> {
     }
     used_ += size;
     return at.second;
+  }
+
+  // What a capture took is its graph's, until it is freed in it. What was taken outside and is
+  // freed in a capture is its graph's from then on, whose every replay has it from its beginning.
+  void note_end(std::byte* begin, std::size_t bytes, stream_id stream, bool captured) const {
+    if (REPRISE_MUTANT(pool_notes_no_free)) return;
+    const auto given = given_.find(begin);
+    const bool by_a_graph = given != given_.end() && !given->second.token.expired();
+    const auto here = std::source_location::current();
+    if (!captured) {
+      if (!by_a_graph) note(block_change::freed, stream, begin, bytes, here);
+      return;
+    }
+    const bool in_this =
+        by_a_graph && given->second.capture == device_.api().place_in_capture(stream).capture;
+    note(in_this ? block_change::freed : block_change::lent, stream, begin, bytes, here);
   }
 
   void note(block_change change, stream_id stream, std::byte* begin, std::size_t bytes,

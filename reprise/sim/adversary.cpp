@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "reprise/base/error.hpp"
@@ -13,11 +14,13 @@ namespace reprise::sim {
 
 namespace {
 
-// FNV-1a over whole words would do as well; a changed source differs in some byte.
+// FNV-1a over words: a changed source differs in some byte, and each word counts.
 std::uint64_t hash_of(const std::byte* from, std::size_t bytes) {
   std::uint64_t hash = 0xcbf29ce484222325u;
-  for (std::size_t i = 0; i < bytes; ++i) {
-    hash = (hash ^ static_cast<std::uint64_t>(from[i])) * 0x100000001b3u;
+  for (std::size_t i = 0; i < bytes; i += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, from + i, std::min(sizeof word, bytes - i));
+    hash = (hash ^ word) * 0x100000001b3u;
   }
   return hash;
 }
@@ -32,7 +35,7 @@ adversary::temper adversary::temper_of(dice& seed) {
   made.hand_overs = parts[1 + seed.below(4)];
   made.faults = parts[seed.below(4)];
   made.reuse = parts[seed.below(5)];
-  made.only_needed = seed.chance(128);
+  made.only_needed = seed.chance(64);
   constexpr pick picks[] = {pick::any, pick::any, pick::oldest, pick::newest, pick::by_rank};
   made.next = picks[seed.below(5)];
   return made;
@@ -64,6 +67,10 @@ void adversary::leave() {
   if (listens_to_faults == this) listens_to_faults = nullptr;
 }
 
+bool adversary::is_pageable(const std::byte* begin, std::size_t bytes) const {
+  return !memory_.owns(begin, bytes) && !memory_.strays(begin, bytes);
+}
+
 void adversary::open(stream_id stream, std::uint64_t number, place from) {
   auto made = std::make_shared<line>();
   made->id = stream;
@@ -77,6 +84,7 @@ void adversary::open(stream_id stream, std::uint64_t number, place from) {
 }
 
 void adversary::close(stream_id stream) noexcept {
+  if (is_stranger("destroy stream")) return;
   const auto found = lines_.find(stream);
   if (found == lines_.end()) return;
   try {
@@ -100,7 +108,7 @@ item_ref adversary::next_on(const std::shared_ptr<line>& on) {
   const item_ref made = std::make_shared<item>();
   made->number = ++items_;
   made->on = on;
-  made->earliest = host_time_;
+  made->earliest = std::max(host_time_, on->earliest);
   on->clock.join(known_);
   ++on->at.step;
   on->clock.advance_to(on->at);
@@ -122,7 +130,7 @@ void adversary::put_behind(const item_ref& one, const item_ref& before) {
 }
 
 void adversary::enqueue(const item_ref& made) {
-  ++pending_;
+  pending_.emplace(made->number, made.get());
   ++progress_;
   idle_pauses_ = 0;
   if (made->waits_for == 0) ready_.push_back(made);
@@ -143,20 +151,33 @@ void adversary::wait(event_id event, stream_id stream, place from) {
   notes_.add(fmt::format("thread {} lets stream {} wait for an event ({})", turns_.number(),
                          on->number, sim::text_of(from)));
   if (REPRISE_MUTANT(sim_event_is_not_waited_for)) return;
-  for (const item_ref& before : found->second.tail) {
-    if (std::ranges::find(on->tail, before) == on->tail.end()) on->tail.push_back(before);
-  }
+  for (const item_ref& before : found->second.tail) put_at_the_end(*on, before);
   on->clock.join(found->second.clock);
+  // A stream that only waits would carry along all that it ever waited for.
+  constexpr std::size_t most = 16;
+  if (on->tail.size() > most) enqueue(next_on(on));
 }
 
-// Only small sources are looked at in full.
+// What comes next on the stream comes behind it.
+void adversary::put_at_the_end(line& on, const item_ref& before) {
+  std::erase_if(on.tail, [&](const item_ref& one) {
+    if (one->done) on.earliest = std::max(on.earliest, one->end);
+    return one->done;
+  });
+  if (before->done) {
+    on.earliest = std::max(on.earliest, before->end);
+  } else if (std::ranges::find(on.tail, before) == on.tail.end()) {
+    on.tail.push_back(before);
+  }
+}
+
 source_print adversary::print_of(const work& what) const {
-  constexpr std::size_t most = std::size_t{64} << 10;
-  if (!options_.watches_memory || what.kind != work_kind::copy || what.copy.bytes > most) return {};
+  if (!options_.watches_memory || what.kind != work_kind::copy) return {};
   if (!memory_.owns(what.copy.from, what.copy.bytes) || !memory_.is_pinned(what.copy.from)) {
     return {};
   }
-  return {hash_of(what.copy.from, what.copy.bytes), memory_.writes_to(what.copy.from), true};
+  return {hash_of(what.copy.from, what.copy.bytes),
+          memory_.writers_of(what.copy.from, what.copy.bytes), true};
 }
 
 void adversary::run(stream_id stream, const work& what) {
@@ -165,12 +186,12 @@ void adversary::run(stream_id stream, const work& what) {
   work kept = what;
   bool to_pageable = false;
   if (what.kind == work_kind::copy && what.copy.bytes != 0) {
-    if (!memory_.owns(what.copy.from, what.copy.bytes)) {
+    if (is_pageable(what.copy.from, what.copy.bytes)) {
       // Staged at the call: the source may be reused at once.
       made->staged.assign(what.copy.from, what.copy.from + what.copy.bytes);
       if (!REPRISE_MUTANT(sim_pageable_source_is_read_late)) kept.copy.from = made->staged.data();
     }
-    to_pageable = !memory_.owns(what.copy.to, what.copy.bytes);
+    to_pageable = is_pageable(what.copy.to, what.copy.bytes);
   }
   made->what = std::make_shared<const stored_work>(kept);
   made->source = print_of(kept);
@@ -194,7 +215,7 @@ void adversary::launch(const std::shared_ptr<executable_body>& body, stream_id s
   if (of.last && !of.last->done) reached("sim: a launch waited for its executable");
   // An executable runs one launch at a time.
   if (of.last && !REPRISE_MUTANT(sim_launches_of_one_executable_overlap)) {
-    if (std::ranges::find(on->tail, of.last) == on->tail.end()) on->tail.push_back(of.last);
+    put_at_the_end(*on, of.last);
     on->clock.join(of.last->clock);
   }
   const item_ref begin = next_on(on);
@@ -260,6 +281,10 @@ void adversary::add_nodes(const std::shared_ptr<launch_state>& of, const item_re
 
 // What it holds may call the device when it goes, so it goes when no work is running.
 void adversary::retire(std::shared_ptr<executable_body> body) noexcept {
+  if (is_stranger("destroy executable")) {
+    ended_.push_back(std::move(body));
+    return;
+  }
   const auto found = executables_.find(body.get());
   if (found != executables_.end()) {
     found->second.retired = true;
@@ -270,6 +295,7 @@ void adversary::retire(std::shared_ptr<executable_body> body) noexcept {
 
 void adversary::bury() noexcept {
   if (inside_ != nullptr) return;
+  const std::vector<std::shared_ptr<const void>> ended = std::exchange(ended_, {});
   std::vector<std::shared_ptr<executable_body>> gone;
   std::erase_if(retired_, [&](std::shared_ptr<executable_body>& body) {
     const auto found = executables_.find(body.get());

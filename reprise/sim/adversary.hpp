@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -51,6 +52,9 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   void release(memory_kind kind, std::byte* block) noexcept override;
   bool owns(const std::byte* begin, std::size_t bytes) const override {
     return memory_.owns(begin, bytes);
+  }
+  bool strays(const std::byte* begin, std::size_t bytes) const override {
+    return memory_.strays(begin, bytes);
   }
   bool watches_memory() const override { return options_.watches_memory; }
   void note(stream_id stream, const block_note& what) noexcept override;
@@ -122,6 +126,8 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   void leave();
   item_ref next_on(const std::shared_ptr<line>& on);
   static void put_behind(const item_ref& one, const item_ref& before);
+  static void put_at_the_end(line& on, const item_ref& before);
+  bool is_pageable(const std::byte* begin, std::size_t bytes) const;
   void enqueue(const item_ref& made);
   lane_place new_lane();
   source_print print_of(const work& what) const;
@@ -131,6 +137,8 @@ class adversary final : public engine, public host_scheduler, public fault_liste
 
   // schedule.cpp
   void require_known(std::string_view call, place from);
+  bool is_stranger(std::string_view call) noexcept;
+  void leave_word(const std::string& text) noexcept;
   void note_strangers();
   void tell_findings(std::string_view call, place from);
   using item_set = std::unordered_set<const item*>;
@@ -143,6 +151,9 @@ class adversary final : public engine, public host_scheduler, public fault_liste
 
   // execute.cpp
   void execute(const item_ref& one);
+  void run_what(const item_ref& one, const work& what);
+  void call_host();
+  bool would_stray(const item& one, const work& what) const;
   void execute_kernel(const item& one, const work& what);
   void check_declared(const item& one, const work& what);
   void check_source(const item& one, const work& what);
@@ -166,9 +177,13 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   std::unordered_map<event_id, mark> marks_;
   std::unordered_map<const executable_body*, executable_line> executables_;
   std::vector<std::shared_ptr<executable_body>> retired_;  // with launches left
-  std::vector<std::shared_ptr<const void>> dying_;         // to be let go outside of works
+  // What works held. It may call the device when it goes, so it goes in calls that hold no lock.
+  std::vector<std::shared_ptr<const void>> ended_;
+  std::map<std::uint64_t, const item*> pending_;  // items that are not done, by number
   std::vector<item_ref> ready_;
-  std::size_t pending_ = 0;  // items that are not done
+  std::deque<item_ref> host_calls_;  // that are to be run by the thread for them
+  std::uint64_t caller_ = 0;         // that thread; 0: not started
+  bool caller_ends_ = false;
   std::vector<lane_place> free_lanes_;
   lane_id lanes_ = 0;
   std::uint64_t items_ = 0;
@@ -182,7 +197,8 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   vector_clock known_;             // what the host has seen finished
   lane_place host_at_;             // of what the host itself touches
   std::map<std::string, std::uint64_t, std::less<>> durations_;
-  const item* inside_ = nullptr;  // the work that is running
+  const item* inside_ = nullptr;     // the work that is running
+  std::uint64_t inside_thread_ = 0;  // and on which thread
   std::atomic<bool> a_stranger_came_{false};
   std::mutex strangers_guard_;
   std::string stranger_;  // what a thread that is not known called; under its guard

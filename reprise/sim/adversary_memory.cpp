@@ -28,37 +28,28 @@ std::byte* adversary::allocate(memory_kind kind, std::size_t bytes, place from) 
 
 // What is still to run declared what it touches; that is enough to know that it comes too late.
 void adversary::release(memory_kind kind, std::byte* block) noexcept {
-  if (block == nullptr) return;
-  std::vector<const item*> left;
-  for (const auto& [id, on] : lines_) {
-    for (const item_ref& last : on->tail) left.push_back(last.get());
-  }
-  for (const auto& [body, of] : executables_) {
-    if (of.last) left.push_back(of.last.get());
-  }
-  item_set seen;
-  while (!left.empty()) {
-    const item* const one = left.back();
-    left.pop_back();
-    if (one->done || !seen.insert(one).second) continue;
-    for (const item_ref& before : one->before) left.push_back(before.get());
+  if (block == nullptr || is_stranger("release memory")) return;
+  for (const auto& [number, one] : pending_) {
     if (!one->what) continue;
     const work what = one->what->borrow();
-    for (const access& a : what.accesses) {
+    const auto late = std::ranges::find_if(what.accesses, [&](const access& a) {
       const auto* const at = static_cast<const std::byte*>(a.begin);
-      if (!memory_.owns(at, a.bytes) || !memory_.same_block(at, block)) continue;
-      notes_.found(
-          kind == memory_kind::pinned ? finding_kind::stale_source : finding_kind::use_after_free,
-          fmt::format("{} is still to run when the {} memory it {} is released",
-                      text_of(*one, what), kind == memory_kind::pinned ? "pinned" : "device",
-                      a.writes ? "writes" : "reads"));
-      break;
-    }
+      return a.bytes != 0 && memory_.owns(at, a.bytes) && memory_.same_block(at, block);
+    });
+    if (late == what.accesses.end()) continue;
+    const bool pinned = kind == memory_kind::pinned;
+    notes_.found(pinned ? finding_kind::stale_source : finding_kind::use_after_free,
+                 fmt::format("{} is still to run when the {} block {} that it {} is released; "
+                             "release it behind a wait for the work",
+                             text_of(*one, what), pinned ? "pinned" : "device",
+                             memory_.number_of(block), late->writes ? "writes" : "reads"));
+    break;
   }
   memory_.release(block);
 }
 
 void adversary::note(stream_id stream, const block_note& what) noexcept {
+  if (is_stranger("use a pool")) return;
   stored_note stored{what.change, what.begin, what.bytes, std::string{what.pool}, what.place};
   const auto found = lines_.find(stream);
   if (found == lines_.end() || what.change == block_change::idle) {
@@ -67,7 +58,13 @@ void adversary::note(stream_id stream, const block_note& what) noexcept {
     now.at = {host_at_.lane, ++host_at_.step};
     now.clock.advance_to(now.at);
     known_.advance_to(now.at);
-    return do_notes(now, {stored});
+    if (what.change != block_change::taken) return do_notes(now, {stored});
+    // What a capture takes again it may have freed itself, with work on it still to come; so this
+    // is by nobody whom anything could race with.
+    if (!memory_.is_free(known_, what.begin, what.bytes)) return;
+    memory_.change(now.clock, {}, what.change, what.begin, what.bytes, what.pool,
+                   [](const trespass&) {});
+    return;
   }
   const item_ref made = next_on(found->second);
   made->notes.push_back(std::move(stored));

@@ -42,6 +42,17 @@ class block_table {
     std::free(begin);
   }
 
+  // Whether some of these bytes lie in a block, but not all of them in one.
+  bool strays(const std::byte* begin, std::size_t bytes) const {
+    if (owns(begin, bytes)) return false;
+    const std::lock_guard lock{guard_};
+    auto at = blocks_.upper_bound(begin);
+    if (at != blocks_.end() && at->first < begin + bytes) return true;
+    if (at == blocks_.begin()) return false;
+    --at;
+    return begin < at->first + at->second;
+  }
+
   // Whether all of these bytes lie in one block.
   bool owns(const std::byte* begin, std::size_t bytes) const {
     const std::lock_guard lock{guard_};

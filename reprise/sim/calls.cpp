@@ -13,6 +13,14 @@ namespace reprise::sim {
 simulated_device::simulated_device(device_traits traits, std::unique_ptr<engine> runs)
     : traits_{std::move(traits)}, engine_{std::move(runs)} {}
 
+namespace {
+
+constexpr std::string_view strays_text =
+    "one side runs past the end of its block, or the block was released; give it the bytes that "
+    "are there";
+
+}  // namespace
+
 // With global captures every call of another thread that waits, asks or allocates spoils them.
 void simulated_device::enter(std::string_view call, place from) {
   engine_->enter(call, from);
@@ -44,7 +52,10 @@ void simulated_device::note(stream_id stream, const block_note& what) noexcept {
     if (found == streams_.end()) {
       stream = stream_id::none;  // all of its work is over
     } else if (found->second.open != nullptr) {
-      return found->second.open->note(stream, what);
+      found->second.open->note(stream, what);
+      // It is taken now as well: its owner may use it before the graph is launched, or instead.
+      if (what.change != block_change::taken) return;
+      stream = stream_id::none;
     }
   }
   engine_->note(stream, what);
@@ -257,6 +268,10 @@ void simulated_device::require_well_formed(capture* open, const work& what) cons
     const bool owned = engine_->owns(what.copy.from, what.copy.bytes) &&
                        engine_->owns(what.copy.to, what.copy.bytes);
     if (owned || open == nullptr) return;
+    if (engine_->strays(what.copy.from, what.copy.bytes) ||
+        engine_->strays(what.copy.to, what.copy.bytes)) {
+      refuse(open, call, strays_text, what.place);
+    }
     refuse(open, call,
            "one side is pageable host memory, which may be gone at the replay; use a pinned "
            "buffer or a buffer of the device",
@@ -273,6 +288,7 @@ void simulated_device::require_well_formed(capture* open, const work& what) cons
              "its target must be aligned to it",
              what.place);
     }
+    if (engine_->strays(f.to, f.bytes)) refuse(open, call, strays_text, what.place);
     if (!engine_->owns(f.to, f.bytes)) {
       refuse(open, call,
              "the target is pageable host memory, which a device does not write; fill it on the "

@@ -56,7 +56,8 @@ void capture::wait(event_id event, stream_id stream) {
 
 void capture::note(stream_id stream, const block_note& what) {
   const std::vector<std::size_t>& tail = branches_[index_of(stream)].tail;
-  made_.nodes[tail.front()].notes.push_back(
+  const std::size_t at = what.change == block_change::lent ? 0 : tail.front();
+  made_.nodes[at].notes.push_back(
       {what.change, what.begin, what.bytes, std::string{what.pool}, what.place});
 }
 

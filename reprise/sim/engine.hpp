@@ -33,6 +33,8 @@ class engine {
   virtual void release(memory_kind kind, std::byte* block) noexcept = 0;
   // Whether all of these bytes lie in one block that was allocated here.
   virtual bool owns(const std::byte* begin, std::size_t bytes) const = 0;
+  // Whether they lie in or across a block, live or remembered, and not wholly in a live one.
+  virtual bool strays(const std::byte* begin, std::size_t bytes) const = 0;
   // Whether notes are worth making, and places in graphs.
   virtual bool watches_memory() const = 0;
   virtual void note(stream_id stream, const block_note& what) noexcept = 0;

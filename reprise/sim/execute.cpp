@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <utility>
+#include <vector>
 
 #include "reprise/base/error.hpp"
 #include "reprise/base/mutant.hpp"
@@ -32,40 +33,75 @@ void adversary::execute(const item_ref& one) {
   const bool off =
       one->driven_by != nullptr && std::atomic_ref{*const_cast<std::uint8_t*>(one->driven_by)}.load(
                                        std::memory_order_relaxed) == 0;
-  if (one->what && !off) {
-    const work what = one->what->borrow();
-    const auto lasts = durations_.find(what.label);
-    const std::uint64_t units = (lasts == durations_.end() ? 1 : lasts->second) * one->on->slowness;
-    one->end = one->earliest + units;
-    notes_.add(fmt::format("  runs {}", text_of(*one, what)));
-    notes_.add(timeline_row{std::string{what.label}, fmt::format("stream {}", one->on->number),
-                            one->earliest, one->end});
-    notes_.count_operation();
-    if (options_.watches_memory) check_source(*one, what);
-    inside_ = one.get();
-    try {
-      if (what.kind == work_kind::kernel) {
-        execute_kernel(*one, what);
-      } else {
-        run_now(what, {});
-        if (options_.watches_memory) check_declared(*one, what);
-      }
-    } catch (const std::exception& failure) {
-      notes_.found(finding_kind::misuse,
-                   fmt::format("{} threw while it ran: {}", text_of(*one, what), failure.what()));
-    }
-    inside_ = nullptr;
-  } else {
-    one->end = one->earliest;
+  one->end = one->earliest;
+  if (!one->what || off) return complete(one);
+  const work what = one->what->borrow();
+  const auto lasts = durations_.find(what.label);
+  one->end += (lasts == durations_.end() ? 1 : lasts->second) * one->on->slowness;
+  notes_.add(fmt::format("  runs {}", text_of(*one, what)));
+  notes_.add(timeline_row{std::string{what.label}, fmt::format("stream {}", one->on->number),
+                          one->earliest, one->end});
+  notes_.count_operation();
+  if (what.kind == work_kind::host_call) {
+    // On a thread of its own, as on a GPU: it may have to wait for a lock that another holds.
+    host_calls_.push_back(one);
+    if (caller_ == 0) caller_ = turns_.start([this] { call_host(); });
+    return;
   }
-  do_notes(*one, one->notes);
-  if (one->node_notes != nullptr) do_notes(*one, *one->node_notes);
+  run_what(one, what);
   complete(one);
 }
 
+// What a work throws has nowhere to go: it is a finding.
+void adversary::run_what(const item_ref& one, const work& what) {
+  inside_ = one.get();
+  inside_thread_ = turns_.number();
+  std::string thrown;
+  try {
+    if (what.kind == work_kind::kernel) {
+      execute_kernel(*one, what);
+    } else if (!options_.watches_memory) {
+      run_now(what, {});
+    } else {
+      check_source(*one, what);
+      check_declared(*one, what);
+      if (!would_stray(*one, what)) run_now(what, {});
+    }
+  } catch (const std::exception& failure) {
+    thrown = failure.what();
+  } catch (...) {
+    thrown = "something that is no exception";
+  }
+  inside_ = nullptr;
+  if (thrown.empty()) return;
+  notes_.found(finding_kind::misuse,
+               fmt::format("{} threw while it ran: {}", text_of(*one, what), thrown));
+}
+
+// The thread for host calls, which run one after the other.
+void adversary::call_host() {
+  const std::function<bool()> due = [&] { return !host_calls_.empty() || caller_ends_; };
+  for (;;) {
+    turns_.waits_for(&due);
+    while (!due()) turns_.hand_on(dice_);
+    turns_.waits_for(nullptr);
+    if (host_calls_.empty()) return;
+    const item_ref one = std::move(host_calls_.front());
+    host_calls_.pop_front();
+    run_what(one, one->what->borrow());
+    complete(one);
+    // It may have told the host, in whatever way, that all before it is over.
+    known_.join(one->clock);
+    host_time_ = std::max(host_time_, one->end);
+    ++progress_;
+  }
+}
+
 void adversary::complete(const item_ref& one) {
+  do_notes(*one, one->notes);
+  if (one->node_notes != nullptr) do_notes(*one, *one->node_notes);
   one->done = true;
-  --pending_;
+  pending_.erase(one->number);
   latest_end_ = std::max(latest_end_, one->end);
   for (const item_ref& next : one->then) {
     next->earliest = std::max(next->earliest, one->end);
@@ -73,9 +109,18 @@ void adversary::complete(const item_ref& one) {
   }
   one->then.clear();
   one->before.clear();
-  one->what.reset();
-  one->of.reset();
+  if (one->what) ended_.push_back(std::move(one->what));
+  if (one->of) ended_.push_back(std::move(one->of));
   one->node_notes = nullptr;
+}
+
+// Whether a copy or fill would touch what is no block; that has been told, and nothing is done.
+bool adversary::would_stray(const item& one, const work& what) const {
+  if (what.kind == work_kind::fill) return memory_.strays(what.fill.to, what.fill.bytes);
+  if (what.kind != work_kind::copy) return false;
+  const bool staged = what.copy.from == one.staged.data();
+  return memory_.strays(what.copy.to, what.copy.bytes) ||
+         (!staged && memory_.strays(what.copy.from, what.copy.bytes));
 }
 
 // The body itself says what it touches; what its launch declared is what it may touch.
@@ -86,7 +131,13 @@ void adversary::execute_kernel(const item& one, const work& what) {
     const noting_touches here{touched_};
     run_now(what, {});
   }
-  for (const touched_range& range : touched_.taken()) {
+  // By block and place, which are the same on every machine; addresses are not.
+  const auto taken = touched_.taken();
+  std::vector<touched_range> ranges{taken.begin(), taken.end()};
+  std::ranges::stable_sort(ranges, {}, [&](const touched_range& range) {
+    return std::pair{range.writes, memory_.number_of(range.begin)};
+  });
+  for (const touched_range& range : ranges) {
     const std::byte* const end = range.begin + range.bytes;
     // The part of the range that is declared, from its begin on.
     const std::byte* covered = range.begin;
@@ -117,18 +168,19 @@ void adversary::check_declared(const item& one, const work& what) {
   switch (what.kind) {
     case work_kind::copy: {
       if (what.copy.bytes == 0) return;
-      const bool from_device = memory_.owns(what.copy.from, what.copy.bytes);
-      const bool to_device = memory_.owns(what.copy.to, what.copy.bytes);
-      if (from_device && to_device) {
+      if (memory_.owns(what.copy.from, what.copy.bytes) &&
+          memory_.owns(what.copy.to, what.copy.bytes)) {
         const std::string who = text_of(one, what);
         return memory_.copy(one.clock, {one.at, std::make_shared<const party>(party{who, false})},
                             what.copy.from, what.copy.to, what.copy.bytes,
                             [&](const trespass& t) { tell(who, t); });
       }
       const bool staged = what.copy.from == one.staged.data();
-      if (!staged && one.staged.empty()) touch(one, what, what.copy.from, what.copy.bytes, false);
-      if (to_device || !from_device) {
-        if (to_device) touch(one, what, what.copy.to, what.copy.bytes, true);
+      if (!staged && !is_pageable(what.copy.from, what.copy.bytes)) {
+        touch(one, what, what.copy.from, what.copy.bytes, false);
+      }
+      if (!is_pageable(what.copy.to, what.copy.bytes)) {
+        touch(one, what, what.copy.to, what.copy.bytes, true);
       }
       return;
     }
@@ -148,7 +200,7 @@ void adversary::check_source(const item& one, const work& what) {
   if (!one.source.taken) return;
   if (!memory_.owns(what.copy.from, what.copy.bytes)) return;  // told when it is touched
   const source_print now = print_of(what);
-  if (now.hash == one.source.hash || now.writes != one.source.writes) return;
+  if (now.hash == one.source.hash || now.writers != one.source.writers) return;
   notes_.found(finding_kind::stale_source,
                fmt::format("{} reads {} bytes of pinned memory that the host has changed since the "
                            "copy was enqueued; wait for the copy first, or use another slot",
@@ -188,6 +240,13 @@ void adversary::tell(const std::string& who, const trespass& what) {
       return;
     }
     case trespass::kind::given_back:
+      if (what.never_taken) {
+        notes_.found(finding_kind::use_after_free,
+                     fmt::format("{} {} {}, which nobody has taken from its pool by then; use "
+                                 "memory on the stream that took it, or behind that",
+                                 who, verb(what.writes), what.where));
+        return;
+      }
       notes_.found(finding_kind::use_after_free,
                    fmt::format("{} {} {}{}; keep the memory until its last user is done, and "
                                "use it on the stream that took it, or behind that",

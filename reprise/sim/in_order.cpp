@@ -34,6 +34,9 @@ class in_order final : public engine {
   bool owns(const std::byte* begin, std::size_t bytes) const override {
     return blocks_.owns(begin, bytes);
   }
+  bool strays(const std::byte* begin, std::size_t bytes) const override {
+    return blocks_.strays(begin, bytes);
+  }
   bool watches_memory() const override { return false; }
   void note(stream_id, const block_note&) noexcept override {}
 

@@ -29,6 +29,7 @@ struct line {
   lane_place at;               // of the last work
   vector_clock clock;          // what comes before the next one
   std::vector<item_ref> tail;  // likewise, as works
+  std::uint64_t earliest = 0;  // for the next one, in virtual time
   item_ref hold;               // the place that holds it; null: it is not held
   std::uint64_t slowness = 1;
   std::uint64_t rank = 0;  // for picks by rank; the seed's
@@ -44,7 +45,7 @@ struct launch_state {
 // A copy from pinned memory: what it should read.
 struct source_print {
   std::uint64_t hash = 0;
-  std::uint64_t writes = 0;  // by works to its block, when it was taken
+  std::uint64_t writers = 0;  // which works had written it
   bool taken = false;
 };
 

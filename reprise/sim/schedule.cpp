@@ -14,7 +14,7 @@ namespace reprise::sim {
 namespace {
 
 // A thread that has let others run so often in vain waits for what will never be.
-constexpr std::uint64_t most_idle_pauses = 20'000;
+constexpr std::uint64_t most_idle_pauses = 200'000;  // also the milliseconds of the longest wait
 
 }  // namespace
 
@@ -25,12 +25,24 @@ void adversary::require_known(std::string_view call, place from) {
       "{} ({}) was called by a thread that the simulator does not know, so the seed "
       "would not say when it runs; start it as a host_thread",
       call, sim::text_of(from));
-  {
-    const std::lock_guard lock{strangers_guard_};
-    if (stranger_.empty()) stranger_ = text;
-    a_stranger_came_ = true;
-  }
+  leave_word(text);
   throw usage_error{fmt::format("{}: {}", name_, text)};
+}
+
+void adversary::leave_word(const std::string& text) noexcept {
+  const std::lock_guard lock{strangers_guard_};
+  if (stranger_.empty()) stranger_ = text;
+  a_stranger_came_ = true;
+}
+
+// In calls that cannot fail. Nothing may be done then, so what was to go stays.
+bool adversary::is_stranger(std::string_view call) noexcept {
+  if (turns_.number() != 0) return false;
+  leave_word(
+      fmt::format("{} was called by a thread that the simulator does not know; start it as "
+                  "a host_thread",
+                  call));
+  return true;
 }
 
 void adversary::note_strangers() {
@@ -53,7 +65,7 @@ void adversary::enter(std::string_view call, place from) {
   require_known(call, from);
   note_strangers();
   attend();
-  if (inside_ != nullptr) {
+  if (inside_ != nullptr && inside_thread_ == turns_.number()) {
     notes_.found(finding_kind::misuse,
                  fmt::format("a host call, {}, calls {}, which waits for its own stream on a GPU",
                              text_of(*inside_, inside_->what->borrow()), call));
@@ -196,16 +208,27 @@ void adversary::join(std::uint64_t thread) {
   std::uint64_t in_vain = 0;
   while (!done()) {
     // What the other waits for may be work that nobody has run yet, or our turn in its loop.
-    if (turns_.hand_over(dice_) || step()) continue;
-    if (++in_vain > most_idle_pauses) break;
+    const std::uint64_t before = progress_;
+    if (turns_.hand_over(dice_) || step()) {
+      if (progress_ != before) in_vain = 0;
+    }
+    // Those who only pause fail by themselves; then it is they who wait for us.
+    if (++in_vain > 2 * most_idle_pauses) break;
   }
   turns_.waits_for(nullptr);
+  if (!done()) {
+    notes_.found(finding_kind::deadlock,
+                 fmt::format("thread {} waits for thread {} to end, which never does",
+                             turns_.number(), thread));
+    throw device_error{{"join", name_, place::current()}, "it waits for what will never be done"};
+  }
   notes_.add(fmt::format("thread {} has joined thread {}", turns_.number(), thread));
 }
 
 void adversary::pause() {
   require_known("pause", place::current());
   ++pauses_;
+  bury();
   const std::uint64_t before = progress_;
   if (dice_.chance(128)) step();
   if (turns_.count() > 1) turns_.hand_over(dice_);
@@ -214,8 +237,10 @@ void adversary::pause() {
   idle_pauses_ = 0;
   notes_.found(
       finding_kind::deadlock,
-      fmt::format("thread {} pauses again and again, and nothing can run", turns_.number()));
+      fmt::format("thread {} waits in wait_until for what never comes, and nothing can run",
+                  turns_.number()));
   tell_findings("pause", place::current());
+  throw device_error{{"pause", name_, place::current()}, "it waits for what will never be done"};
 }
 
 void adversary::yield(void* self) {
@@ -230,15 +255,19 @@ bool adversary::takes(std::string_view) {
 void adversary::close_device(const std::string& held) noexcept {
   try {
     note_strangers();
-    if (turns_.count() > 1) {
+    const std::size_t own = caller_ == 0 ? 1 : 2;
+    if (turns_.count() > own) {
       notes_.found(finding_kind::leak,
                    fmt::format("{} threads were not joined before the device was closed",
-                               turns_.count() - 1));
+                               turns_.count() - own));
     }
     for (const auto& [id, on] : lines_) let_go(id);
-    while (turns_.count() > 1 && (step() || turns_.hand_over(dice_))) {
+    while (turns_.count() > own && (step() || turns_.hand_over(dice_))) {
     }
-    while (step()) {
+    while (!pending_.empty() && (step() || turns_.hand_over(dice_))) {
+    }
+    caller_ends_ = true;
+    while (turns_.count() > 1 && turns_.hand_over(dice_)) {
     }
     bury();
     std::string left = held;

@@ -94,7 +94,7 @@ bool turns::ended(std::uint64_t number) const {
 }
 
 void turns::waits_for(const std::function<bool()>* condition) {
-  self()->waits_for = condition;
+  if (host* const me = self()) me->waits_for = condition;
 }
 
 bool turns::hand_over(dice& choice) {
@@ -108,6 +108,12 @@ bool turns::hand_over(dice& choice) {
   std::unique_lock lock{guard_};
   give_to(*others[choice.below(others.size())], lock);
   return true;
+}
+
+void turns::hand_on(dice& choice) {
+  if (hand_over(choice)) return;
+  std::unique_lock lock{guard_};
+  if (hosts_.front().get() != has_turn_) give_to(*hosts_.front(), lock);
 }
 
 void turns::give_to(host& other, std::unique_lock<std::mutex>& lock) {

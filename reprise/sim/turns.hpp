@@ -38,6 +38,8 @@ class turns {
   void waits_for(const std::function<bool()>* condition);
   // Gives the turn to another that can go on, as the dice say. False: there is none.
   bool hand_over(dice& choice);
+  // Likewise; where none can go on, to one that looks what is to be done.
+  void hand_on(dice& choice);
 
  private:
   struct host {

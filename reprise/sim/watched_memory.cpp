@@ -15,19 +15,21 @@ namespace reprise::sim {
 namespace {
 
 constexpr int poison = 0xff;
+constexpr std::size_t most_dead_bytes = std::size_t{256} << 20;
 
 }  // namespace
 
 watched_memory::~watched_memory() {
   for (auto* among : {&live_, &dead_}) {
-    for (auto& [begin, b] : *among) std::free(b.begin);
+    for (auto& [begin, b] : *among) std::free(b.begin - guard);
   }
 }
 
 std::byte* watched_memory::allocate(memory_kind kind, std::size_t bytes, bool at_once) {
-  const std::size_t size = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
+  const std::size_t size =
+      2 * guard + std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
   if (size < bytes) return nullptr;
-  void* begin = nullptr;
+  std::byte* begin = nullptr;
   if (at_once) {
     // The first that was released with this size; numbers, not addresses, say which is first.
     auto reused = dead_.end();
@@ -37,16 +39,20 @@ std::byte* watched_memory::allocate(memory_kind kind, std::size_t bytes, bool at
     }
     if (reused != dead_.end()) {
       begin = reused->second.begin;
+      dead_bytes_ -= bytes;
       dead_.erase(reused);
     }
   }
-  if (begin == nullptr) begin = std::aligned_alloc(alignment, size);
-  if (begin == nullptr) return nullptr;
+  if (begin == nullptr) {
+    void* const fresh = std::aligned_alloc(alignment, size);
+    if (fresh == nullptr) return nullptr;
+    begin = static_cast<std::byte*>(fresh) + guard;
+  }
   // Pinned memory is written by the host, which the device cannot see.
   const bool pinned = kind == memory_kind::pinned;
-  std::memset(begin, pinned ? 0 : poison, size);
+  std::memset(begin - guard, poison, size);
   block made;
-  made.begin = static_cast<std::byte*>(begin);
+  made.begin = begin;
   made.bytes = bytes;
   made.kind = kind;
   made.number = ++numbers_;
@@ -63,8 +69,36 @@ bool watched_memory::release(std::byte* begin) {
   if (found == live_.end()) return false;
   held_ -= found->second.bytes;
   std::memset(begin, poison, found->second.bytes);
+  dead_bytes_ += found->second.bytes;
   dead_.insert(live_.extract(found));
+  while (dead_bytes_ > most_dead_bytes) forget_oldest();
   return true;
+}
+
+// Whoever touches it from now on touches memory that is no block.
+void watched_memory::forget_oldest() {
+  const auto oldest =
+      std::ranges::min_element(dead_, {}, [](const auto& entry) { return entry.second.number; });
+  dead_bytes_ -= oldest->second.bytes;
+  std::free(oldest->second.begin - guard);
+  dead_.erase(oldest);
+}
+
+bool watched_memory::strays(const std::byte* begin, std::size_t bytes) const {
+  if (bytes == 0 || owns(begin, bytes)) return false;
+  const auto overlaps = [&](const block_map& among) {
+    auto at = among.upper_bound(begin);
+    if (at != among.end() && at->first < begin + bytes) return true;
+    if (at == among.begin()) return false;
+    --at;
+    return begin < at->first + at->second.bytes;
+  };
+  return overlaps(live_) || overlaps(dead_);
+}
+
+std::uint64_t watched_memory::number_of(const std::byte* begin) const {
+  const block* const at = find(begin, 0);
+  return at == nullptr ? 0 : at->number;
 }
 
 watched_memory::block* watched_memory::find(block_map& among, const std::byte* begin,
@@ -94,9 +128,17 @@ bool watched_memory::same_block(const std::byte* a, const std::byte* b) const {
   return at != nullptr && at == find(b, 0);
 }
 
-std::uint64_t watched_memory::writes_to(const std::byte* begin) const {
-  const block* const at = find(begin, 0);
-  return at == nullptr ? 0 : at->writes;
+std::uint64_t watched_memory::writers_of(const std::byte* begin, std::size_t bytes) const {
+  const block* const of = find(begin, bytes);
+  if (of == nullptr) return 0;
+  const auto first = static_cast<std::size_t>(begin - of->begin);
+  std::uint64_t all = 1;
+  for (auto it = std::prev(of->parts.upper_bound(first));
+       it != of->parts.end() && it->first < first + bytes; ++it) {
+    const lane_place& at = it->second.written.at;
+    all = (all ^ (std::uint64_t{at.lane} << 32 | at.step)) * 0x100000001b3u;
+  }
+  return all;
 }
 
 // A segment begins at `at` from now on, unless the block ends there.
@@ -119,37 +161,31 @@ std::string watched_memory::text_of(const block& of, std::size_t first, std::siz
 
 void watched_memory::tell_of_no_block(const std::byte* begin, std::size_t bytes, bool writes,
                                       const teller& tell) {
-  if (const block* const dead = find(dead_, begin, 0)) {
-    const auto first = static_cast<std::size_t>(begin - dead->begin);
-    tell(
-        {trespass::kind::given_back, bytes,
-         text_of(*dead, first, first + bytes, dead->parts.begin()->second) + ", which was released",
-         writes, nullptr, false});
-    return;
-  }
-  if (const block* const at = find(live_, begin, 0)) {
+  const auto told = [&](std::string where) {
+    tell({trespass::kind::given_back, bytes, std::move(where), writes, false, nullptr, false});
+  };
+  for (const auto* among : {&live_, &dead_}) {
+    const block* const at = find(const_cast<block_map&>(*among), begin, 0);
+    if (at == nullptr) continue;
     const auto first = static_cast<std::size_t>(begin - at->begin);
-    tell({trespass::kind::given_back, bytes,
-          text_of(*at, first, first + bytes, at->parts.begin()->second) +
-              fmt::format(", which has only {}", at->bytes),
-          writes, nullptr, false});
-    return;
+    const std::string where = text_of(*at, first, first + bytes, at->parts.begin()->second);
+    return told(among == &dead_ ? where + ", which was released"
+                                : where + fmt::format(", which has only {}", at->bytes));
   }
-  tell({trespass::kind::given_back, bytes, "memory that is no block of this device", writes,
-        nullptr, false});
+  told("memory that is no block of this device");
 }
 
 void watched_memory::check_order(const vector_clock& clock, const block& of, std::size_t first,
                                  const segment& part, bool writes, const teller& tell) {
   if (part.written.who && !clock.covers(part.written.at)) {
     return tell({trespass::kind::race, part.end - first, text_of(of, first, part.end, part), writes,
-                 part.written.who, true});
+                 false, part.written.who, true});
   }
   if (!writes || REPRISE_MUTANT(sim_reads_do_not_race)) return;
   for (const stamp& r : part.read) {
     if (clock.covers(r.at)) continue;
     return tell({trespass::kind::race, part.end - first, text_of(of, first, part.end, part), true,
-                 r.who, false});
+                 false, r.who, false});
   }
 }
 
@@ -170,10 +206,10 @@ void watched_memory::touch(const vector_clock& clock, const stamp& me, const std
     auto& [at, part] = *it;
     if (part.state == life::idle || part.state == life::freed) {
       tell({trespass::kind::given_back, part.end - at, text_of(*of, at, part.end, part), writes,
-            part.given_back_by, true});
+            part.state == life::idle, part.given_back_by, true});
     } else if (!writes && part.state == life::unwritten) {
       tell({trespass::kind::unwritten, part.end - at, text_of(*of, at, part.end, part), false,
-            part.written.who, true});
+            false, part.written.who, true});
     }
     check_order(clock, *of, at, part, writes, tell);
     if (writes) continue;
@@ -181,7 +217,6 @@ void watched_memory::touch(const vector_clock& clock, const stamp& me, const std
     part.read.push_back(me);
   }
   if (!writes) return;
-  ++of->writes;
   // Written by one from end to end: one segment again, unless it is not all of one life.
   for (auto it = from; it != to; ++it) {
     segment& part = it->second;
@@ -213,8 +248,10 @@ void watched_memory::copy(const vector_clock& clock, const stamp& me, const std:
       unwritten.emplace_back(it->first - first, it->second.end - first);
     }
   }
+  // The host is not to be given what nobody wrote.
+  const bool to_host = is_pinned(to);
   touch(clock, me, from, bytes, false, [&](const trespass& t) {
-    if (t.what != trespass::kind::unwritten) tell(t);
+    if (to_host || t.what != trespass::kind::unwritten) tell(t);
   });
   touch(clock, me, to, bytes, true, tell);
   block* const target = find(live_, to, bytes);
@@ -228,6 +265,21 @@ void watched_memory::copy(const vector_clock& clock, const stamp& me, const std:
   }
 }
 
+bool watched_memory::is_free(const vector_clock& clock, const std::byte* begin,
+                             std::size_t bytes) const {
+  const block* const of = find(begin, bytes);
+  if (of == nullptr) return false;
+  const auto first = static_cast<std::size_t>(begin - of->begin);
+  for (auto it = std::prev(of->parts.upper_bound(first));
+       it != of->parts.end() && it->first < first + bytes; ++it) {
+    const segment& part = it->second;
+    const bool free = part.state == life::idle ||
+                      (part.state == life::freed && clock.covers(part.written.at));
+    if (!free) return false;
+  }
+  return true;
+}
+
 void watched_memory::change(const vector_clock& clock, const stamp& me, block_change change,
                             std::byte* begin, std::size_t bytes, std::string_view pool,
                             const teller& tell) {
@@ -236,6 +288,10 @@ void watched_memory::change(const vector_clock& clock, const stamp& me, block_ch
   const auto first = static_cast<std::size_t>(begin - of->begin);
   const auto from = split(*of, first);
   const auto to = split(*of, first + bytes);
+  if (change == block_change::lent) {
+    for (auto it = from; it != to; ++it) it->second.state = life::written;
+    return;
+  }
   if (change != block_change::idle) {
     for (auto it = from; it != to; ++it) {
       check_order(clock, *of, it->first, it->second, true, tell);
@@ -248,12 +304,12 @@ void watched_memory::change(const vector_clock& clock, const stamp& me, block_ch
     case block_change::taken: fresh.state = life::unwritten; break;
     case block_change::freed: fresh.state = life::freed; break;
     case block_change::idle: fresh.state = life::idle; break;
+    case block_change::lent: break;
   }
   if (change != block_change::taken) fresh.given_back_by = me.who;
   if (change != block_change::idle) fresh.written = me;
   of->parts.erase(from, to);
   of->parts.emplace(first, std::move(fresh));
-  ++of->writes;
   if (!REPRISE_MUTANT(sim_memory_is_not_poisoned)) std::memset(begin, poison, bytes);
 }
 

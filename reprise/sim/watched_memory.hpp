@@ -37,15 +37,17 @@ struct stamp {
 struct trespass {
   enum class kind : std::uint8_t { race, given_back, unwritten } what;
   std::size_t bytes = 0;
-  std::string where;    // "bytes [0, 64) of block 3 (pool 'weights')"
-  bool writes = false;  // this work, not the other
-  party_ref other;      // who it is not ordered with, or who gave the memory back; may be null
+  std::string where;         // "bytes [0, 64) of block 3 (pool 'weights')"
+  bool writes = false;       // this work, not the other
+  bool never_taken = false;  // the pool had not given it to anybody by then
+  party_ref other;           // who it is not ordered with, or who gave the memory back; may be null
   bool other_writes = false;
 };
 
 class watched_memory {
  public:
   static constexpr std::size_t alignment = 256;
+  static constexpr std::size_t guard = 4096;  // around each block, so that what strays harms nobody
 
   watched_memory() = default;
   ~watched_memory();
@@ -58,12 +60,16 @@ class watched_memory {
   bool release(std::byte* begin);
 
   bool owns(const std::byte* begin, std::size_t bytes) const;
+  // In or across a block, live or released, and not wholly in a live one.
+  bool strays(const std::byte* begin, std::size_t bytes) const;
+  // Of the block that this is in: for an order that does not depend on addresses. 0: in none.
+  std::uint64_t number_of(const std::byte* begin) const;
   bool is_pinned(const std::byte* begin) const;
   bool same_block(const std::byte* a, const std::byte* b) const;
   std::size_t held() const { return held_; }
   std::size_t blocks() const { return live_.size(); }
-  // How often works have written to the block that holds this address.
-  std::uint64_t writes_to(const std::byte* begin) const;
+  // Which works wrote these bytes last, as a number that changes when another one does.
+  std::uint64_t writers_of(const std::byte* begin, std::size_t bytes) const;
 
   using teller = std::function<void(const trespass&)>;
 
@@ -74,6 +80,8 @@ class watched_memory {
   // A copy: what was unwritten stays so at the target, and its reading is no fault.
   void copy(const vector_clock& clock, const stamp& me, const std::byte* from, const std::byte* to,
             std::size_t bytes, const teller& tell);
+  // Whether these bytes are nobody's, and were so before all that comes behind this clock.
+  bool is_free(const vector_clock& clock, const std::byte* begin, std::size_t bytes) const;
   // What a pool does with these bytes; they are poisoned.
   void change(const vector_clock& clock, const stamp& me, block_change change, std::byte* begin,
               std::size_t bytes, std::string_view pool, const teller& tell);
@@ -94,7 +102,6 @@ class watched_memory {
     std::size_t bytes = 0;
     memory_kind kind = memory_kind::device;
     std::uint64_t number = 0;
-    std::uint64_t writes = 0;
     segments parts;
   };
   using block_map = std::map<const std::byte*, block>;
@@ -104,12 +111,14 @@ class watched_memory {
   static segments::iterator split(block& of, std::size_t at);
   static std::string text_of(const block& of, std::size_t first, std::size_t last,
                              const segment& part);
+  void forget_oldest();
   void tell_of_no_block(const std::byte* begin, std::size_t bytes, bool writes, const teller& tell);
   static void check_order(const vector_clock& clock, const block& of, std::size_t first,
                           const segment& part, bool writes, const teller& tell);
 
   block_map live_;
   block_map dead_;
+  std::size_t dead_bytes_ = 0;
   std::size_t held_ = 0;
   std::uint64_t numbers_ = 0;
 };

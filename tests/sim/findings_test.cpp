@@ -228,7 +228,7 @@ TEST(a_stale_source, is_found_when_pinned_memory_changes_under_a_copy) {
 }
 
 TEST(a_stale_source, is_found_when_pinned_memory_dies_before_its_copy) {
-  expect_found(finding_kind::stale_source, {"'copy' on stream 1", "pinned memory", "released"},
+  expect_found(finding_kind::stale_source, {"'copy' on stream 1", "pinned block", "released"},
                [](device_ref dev) {
                  const stream s{dev};
                  pool memory{dev, "x"};

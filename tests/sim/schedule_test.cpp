@@ -134,8 +134,8 @@ TEST(the_schedule, is_the_same_on_every_machine) {
     ran += order_of(dev, false) + ' ';
   }
   EXPECT_EQ(ran,
-            "xy12 12xy 12xy x12y 12xy 12xy 12xy 12xy 12xy xy12 12xy 12xy "
-            "12xy 12xy 12xy 12xy 12xy 12xy 12xy 12xy 12xy 12xy 12xy 12xy ");
+            "xy12 12xy 1xy2 x12y 1xy2 12xy 1xy2 12xy 1x2y xy12 1x2y 12xy "
+            "x1y2 12xy 1x2y 12xy 1x2y 1xy2 12xy 1x2y 1x2y 1x2y 12xy 12xy ");
 }
 
 // What a machine chose, an address or a hash, would not be the same on the next.
