@@ -1,6 +1,5 @@
 // Finds a race on a machine without a GPU: `explore` runs a closure on the simulated GPU under one
-// seed after the other, and tells the first that goes wrong. docs/simulator.md reads it line by
-// line.
+// seed after the other, and tells the first that goes wrong. docs/simulator.md shows what it says.
 //
 // Batches are uploaded on one stream and used on another, so that both can go on at once. The first
 // version forgets that the upload of the next batch must wait until this one has been used. On a

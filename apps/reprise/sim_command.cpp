@@ -100,7 +100,7 @@ void print_report(std::FILE* to, const sim_report& report) {
   for (const planted_row& row : report.planted) {
     fmt::print(to, "  {:<50}{}\n", row.name, row.text());
   }
-  fmt::print(to, "\n{} scenarios, {} seeds, {} operations, {:.0f} a second\n",
+  fmt::print(to, "\nscenarios {}, seeds {}, operations {}, {:.0f} a second\n",
              report.scenarios.size(), report.seeds(), report.operations(), ops_per_second(report));
   if (const auto missed = report.landmarks_missed(); !missed.empty()) {
     fmt::print(to, "no seed came to: {}\n", fmt::join(missed, ", "));
@@ -190,10 +190,12 @@ void add_sim(CLI::App& root, int& exit_code) {
       ->option_text("NAME,…|all");
   CLI::Option* const seeds =
       verb->add_option("--seeds", t.seeds, "how many, from seed 1 on [200]")->option_text("N");
-  verb->add_option("--seed", t.seed, "this seed alone; prints what led to a failure")
-      ->option_text("S")
-      ->excludes(seeds);
-  verb->add_flag("--planted", t.options.planted, "the planted bugs as well: each must be found");
+  CLI::Option* const seed =
+      verb->add_option("--seed", t.seed, "this seed alone, to repeat a failure")
+          ->option_text("S")
+          ->excludes(seeds);
+  verb->add_flag("--planted", t.options.planted, "the planted bugs as well: each must be found")
+      ->excludes(seed);
   add_output_options(*verb, t.output);
   verb->callback([typed, &exit_code] { run(*typed, exit_code); });
 }

@@ -67,7 +67,10 @@ std::optional<failed_seed> failure_of(std::uint64_t seed, const sim::journal& se
   failed_seed failed;
   failed.seed = seed;
   std::size_t lines = seen.trace.size();
-  if (!seen.findings.empty()) {
+  // What an exception took down with it is not what went wrong first.
+  const bool thrown_first =
+      !thrown.empty() && !seen.findings.empty() && seen.findings.front().unwinding;
+  if (!seen.findings.empty() && !thrown_first) {
     const sim::finding& first = seen.findings.front();
     failed.kind = name_of(first.kind);
     failed.what = one_line(first.text);

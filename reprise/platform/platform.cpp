@@ -67,9 +67,8 @@ std::unique_ptr<device_api> open_implementation(const std::string& name,
   }
   if (spec.starts_with(sim_prefix)) {
     if (const auto seed = number_in<std::uint64_t>(spec.substr(sim_prefix.size()))) {
-      return sim::open_adversary({.seed = *seed,
-                                  .takes_fault_points = options.rare_ways,
-                                  .into = options.into});
+      return sim::open_adversary(
+          {.seed = *seed, .takes_fault_points = options.rare_ways, .into = options.into});
     }
   }
   if (spec == "sim" || spec.starts_with("sim:")) {

@@ -247,6 +247,7 @@ void adversary::add_nodes(const std::shared_ptr<launch_state>& of, const item_re
     one->earliest = host_time_;
     one->what = nodes[i].what;
     one->driven_by = nodes[i].driven_by;
+    one->captured_on = rows[i].captured_on;
     if (!rows[i].notes.empty()) one->node_notes = &rows[i].notes;
     if (one->what) one->source = print_of(one->what->borrow());
 

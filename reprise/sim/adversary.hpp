@@ -160,7 +160,8 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   void touch(const item& one, const work& what, const std::byte* begin, std::size_t bytes,
              bool writes);
   void do_notes(const item& one, const std::vector<stored_note>& notes);
-  void tell(const std::string& who, const trespass& what);
+  void tell(const party& me, const trespass& what);
+  party_ref party_of(const item& one, const work& what) const;
   void complete(const item_ref& one);
   std::string text_of(const item& one, const work& what) const;
 

@@ -77,9 +77,9 @@ void adversary::host_touches(const void* begin, std::size_t bytes, bool writes, 
   known_.advance_to(now.at);
   now.clock = known_;
   const std::string who = fmt::format("the host ({})", sim::text_of(from));
-  memory_.touch(now.clock, {now.at, std::make_shared<const party>(party{who, false})},
-                static_cast<const std::byte*>(begin), bytes, writes,
-                [&](const trespass& t) { tell(who, t); });
+  const party_ref me = std::make_shared<const party>(party{who, items_, false});
+  memory_.touch(now.clock, {now.at, me}, static_cast<const std::byte*>(begin), bytes, writes,
+                [&](const trespass& t) { tell(*me, t); });
 }
 
 }  // namespace reprise::sim

@@ -145,7 +145,7 @@ node_id simulated_device::submit(stream_id stream, const work& what) {
     }
     if (open != nullptr) {
       engine_->captured(stream, what);
-      return open->add(stream, what);
+      return open->add(stream, streams_.at(stream).number, what);
     }
   }
   engine_->run(stream, what);
@@ -221,6 +221,7 @@ void simulated_device::submit_event(capture* open, stream_id stream, const work&
     event = {open != nullptr ? event_state::captured : event_state::eagerly,
              open != nullptr ? open->number() : 0, streams_.at(stream).number};
     if (open != nullptr) {
+      engine_->captured(stream, what);
       open->record(what.event, stream);
     } else {
       engine_->record(what.event, stream, what.place);
@@ -232,6 +233,7 @@ void simulated_device::submit_event(capture* open, stream_id stream, const work&
     if (recorded_in != open) {
       refuse_in_capture(*open, name_of(what.kind), outside_text(event, *open), what.place);
     }
+    engine_->captured(stream, what);
     open->wait(what.event, stream);
     return;
   }
@@ -243,6 +245,7 @@ void simulated_device::submit_event(capture* open, stream_id stream, const work&
                        "the event was recorded last in a capture that is over, so the wait would "
                        "order nothing; record it on a stream behind the launch"};
   }
+  engine_->captured(stream, what);
   recorded_in->wait(what.event, stream);  // the fork: this stream is captured from here on
   streams_.at(stream).open = recorded_in;
 }

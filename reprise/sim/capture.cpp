@@ -13,7 +13,7 @@ capture::capture(stream_id origin, bool with_places)
 }
 
 std::size_t capture::add_place(std::vector<std::size_t> after) {
-  made_.nodes.push_back({node_id::none, nullptr, std::move(after), {}});
+  made_.nodes.push_back({node_id::none, nullptr, std::move(after), {}, 0});
   return made_.nodes.size() - 1;
 }
 
@@ -23,10 +23,11 @@ std::vector<stream_id> capture::streams() const {
   return all;
 }
 
-node_id capture::add(stream_id stream, const work& what) {
+node_id capture::add(stream_id stream, std::uint64_t number, const work& what) {
   const std::size_t i = index_of(stream);
   const node_id id = next_node();
-  made_.nodes.push_back({id, std::make_shared<const stored_work>(what), branches_[i].tail, {}});
+  made_.nodes.push_back(
+      {id, std::make_shared<const stored_work>(what), branches_[i].tail, {}, number});
   branches_[i].tail = {made_.nodes.size() - 1};
   branches_[i].last_work = ++branches_[i].before[i];
   return id;

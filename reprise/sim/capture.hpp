@@ -26,7 +26,8 @@ class capture {
   std::thread::id begun_by() const { return begun_by_; }
   std::vector<stream_id> streams() const;
 
-  node_id add(stream_id stream, const work& what);
+  // `number`: of the stream, for people.
+  node_id add(stream_id stream, std::uint64_t number, const work& what);
   // What `stream` has done so far becomes what the event stands for.
   void record(event_id event, stream_id stream);
   // `stream` joins the capture, ordered after the event, which was recorded in it.

@@ -20,11 +20,12 @@ std::string_view verb(bool writes) {
 
 }  // namespace
 
-// "'fill' on stream 2 (file.cpp:12)", "'fill' of launch 3 on stream 2 (file.cpp:12)"
+// "'fill' on stream 2 (file.cpp:12)", "'fill' of launch 3, captured on stream 2 (file.cpp:12)"
 std::string adversary::text_of(const item& one, const work& what) const {
-  const std::string launch = one.of ? fmt::format("of launch {} ", one.of->number) : "";
-  return fmt::format("'{}' {}on stream {} ({})", what.label, launch, one.on->number,
-                     sim::text_of(what.place));
+  const std::string where =
+      one.of ? fmt::format("of launch {}, captured on stream {}", one.of->number, one.captured_on)
+             : fmt::format("on stream {}", one.on->number);
+  return fmt::format("'{}' {} ({})", what.label, where, sim::text_of(what.place));
 }
 
 void adversary::execute(const item_ref& one) {
@@ -170,10 +171,9 @@ void adversary::check_declared(const item& one, const work& what) {
       if (what.copy.bytes == 0) return;
       if (memory_.owns(what.copy.from, what.copy.bytes) &&
           memory_.owns(what.copy.to, what.copy.bytes)) {
-        const std::string who = text_of(one, what);
-        return memory_.copy(one.clock, {one.at, std::make_shared<const party>(party{who, false})},
-                            what.copy.from, what.copy.to, what.copy.bytes,
-                            [&](const trespass& t) { tell(who, t); });
+        const party_ref me = party_of(one, what);
+        return memory_.copy(one.clock, {one.at, me}, what.copy.from, what.copy.to, what.copy.bytes,
+                            [&](const trespass& t) { tell(*me, t); });
       }
       const bool staged = what.copy.from == one.staged.data();
       if (!staged && !is_pageable(what.copy.from, what.copy.bytes)) {
@@ -207,36 +207,45 @@ void adversary::check_source(const item& one, const work& what) {
                            text_of(one, what), what.copy.bytes));
 }
 
+party_ref adversary::party_of(const item& one, const work& what) const {
+  return std::make_shared<const party>(party{text_of(one, what), one.number, false});
+}
+
 void adversary::touch(const item& one, const work& what, const std::byte* begin, std::size_t bytes,
                       bool writes) {
-  const std::string who = text_of(one, what);
-  memory_.touch(one.clock, {one.at, std::make_shared<const party>(party{who, false})}, begin, bytes,
-                writes, [&](const trespass& t) { tell(who, t); });
+  const party_ref me = party_of(one, what);
+  memory_.touch(one.clock, {one.at, me}, begin, bytes, writes,
+                [&](const trespass& t) { tell(*me, t); });
 }
 
 void adversary::do_notes(const item& one, const std::vector<stored_note>& notes) {
   for (const stored_note& n : notes) {
-    std::string_view done = "leases";
-    if (n.change == block_change::taken) done = "gives out";
-    if (n.change == block_change::freed) done = "takes back";
+    std::string_view done = "leasing";
+    if (n.change == block_change::taken) done = "giving out";
+    if (n.change == block_change::freed) done = "taking back";
     const std::string who = fmt::format(
-        "pool '{}', which {} {} bytes{}{}", n.pool, done, n.bytes,
+        "pool '{}' ({} {} bytes{}{})", n.pool, done, n.bytes,
         one.on ? fmt::format(" on stream {}", one.on->number) : "",
-        n.change == block_change::freed ? "" : fmt::format(" ({})", sim::text_of(n.place)));
-    memory_.change(one.clock, {one.at, std::make_shared<const party>(party{who, true})}, n.change,
-                   n.begin, n.bytes, n.pool, [&](const trespass& t) { tell(who, t); });
+        n.change == block_change::freed ? "" : fmt::format(", {}", sim::text_of(n.place)));
+    const party_ref me = std::make_shared<const party>(party{who, one.number, true});
+    memory_.change(one.clock, {one.at, me}, n.change, n.begin, n.bytes, n.pool,
+                   [&](const trespass& t) { tell(*me, t); });
   }
 }
 
-void adversary::tell(const std::string& who, const trespass& what) {
+void adversary::tell(const party& me, const trespass& what) {
+  const std::string& who = me.text;
   const std::string other = what.other ? what.other->text : std::string{};
   switch (what.what) {
     case trespass::kind::race: {
-      const bool pool = what.other->of_a_pool || who.starts_with("pool '");
-      notes_.found(pool ? finding_kind::use_after_free : finding_kind::race,
-                   fmt::format("{} {} {} while {} {} them, and nothing orders the two; record an "
-                               "event behind the first and let the second's stream wait for it",
-                               who, verb(what.writes), what.where, other, verb(what.other_writes)));
+      // The one that was asked for first is the one that the other should have waited for.
+      const bool first = me.asked < what.other->asked;
+      notes_.found(
+          me.of_a_pool || what.other->of_a_pool ? finding_kind::use_after_free : finding_kind::race,
+          fmt::format("{} {} {}; {} {} them, and nothing orders the two; record an event "
+                      "behind {} and wait for it before {}",
+                      who, verb(what.writes), what.where, other, verb(what.other_writes),
+                      first ? who : other, first ? other : who));
       return;
     }
     case trespass::kind::given_back:

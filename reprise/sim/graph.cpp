@@ -102,7 +102,7 @@ graph_body graph_body::without(std::span<const node_id> gone) const {
     }
     stands_for[i] = {rest.nodes.size()};
     rest.nodes.push_back({out[i] ? node_id::none : nodes[i].id, out[i] ? nullptr : nodes[i].what,
-                          std::move(after), nodes[i].notes});
+                          std::move(after), nodes[i].notes, nodes[i].captured_on});
   }
   return rest;
 }

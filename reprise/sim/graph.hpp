@@ -46,6 +46,7 @@ struct graph_body : kept_owners {
     std::shared_ptr<const stored_work> what;  // null: a place
     std::vector<std::size_t> after;           // indices of its direct predecessors
     std::vector<stored_note> notes;           // done behind the work
+    std::uint64_t captured_on = 0;            // the number of the stream, for people
   };
 
   std::vector<node> nodes;

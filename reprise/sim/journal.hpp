@@ -31,6 +31,7 @@ struct finding {
   finding_kind kind = finding_kind::race;
   std::string text;             // one line that names both parties, their streams and places
   std::size_t trace_lines = 0;  // of the trace, that led there
+  bool unwinding = false;       // an exception was on its way, and took things down
 };
 
 // One work that ran, in virtual time. A work lasts one unit unless `controls` say otherwise.

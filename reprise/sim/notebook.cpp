@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <exception>
 #include <utility>
 
 namespace reprise::sim {
@@ -43,7 +44,8 @@ void notebook::reached(std::string_view landmark) {
 void notebook::found(finding_kind kind, std::string text) {
   if (!told_.insert(text).second) return;
   add(fmt::format("FOUND {}: {}", name_of(kind), text));
-  into_->findings.push_back({kind, std::move(text), into_->trace.size()});
+  into_->findings.push_back(
+      {kind, std::move(text), into_->trace.size(), std::uncaught_exceptions() != 0});
 }
 
 std::string notebook::take_finding() {

@@ -55,6 +55,7 @@ struct item {
   std::vector<stored_note> notes;           // done behind it
   const std::vector<stored_note>* node_notes = nullptr;  // likewise, of a graph's node
   std::shared_ptr<launch_state> of;                      // null: not of a launch
+  std::uint64_t captured_on = 0;                         // the number of that stream
   const std::uint8_t* driven_by = nullptr;               // a word that kernels write
   std::shared_ptr<line> on;
   std::vector<std::byte> staged;  // of a copy from pageable memory

@@ -114,6 +114,8 @@ void adversary::finish(event_id event, place from) {
 void adversary::finish(stream_id stream, place from) {
   bury();
   const auto& on = lines_.at(stream);
+  notes_.add(fmt::format("thread {} waits for stream {} ({})", turns_.number(), on->number,
+                         sim::text_of(from)));
   const mark at{on->tail, on->clock};
   wait_for([&] { return all_done(at.tail); }, at.tail, "synchronize", from);
   passed(at);

@@ -273,8 +273,8 @@ bool watched_memory::is_free(const vector_clock& clock, const std::byte* begin,
   for (auto it = std::prev(of->parts.upper_bound(first));
        it != of->parts.end() && it->first < first + bytes; ++it) {
     const segment& part = it->second;
-    const bool free = part.state == life::idle ||
-                      (part.state == life::freed && clock.covers(part.written.at));
+    const bool free =
+        part.state == life::idle || (part.state == life::freed && clock.covers(part.written.at));
     if (!free) return false;
   }
   return true;

@@ -21,9 +21,11 @@
 
 namespace reprise::sim {
 
-// Who touched memory, for people: "'fill' on stream 2 (file.cpp:12)". `of_a_pool`: what a pool did.
+// Who touched memory, for people: "'fill' on stream 2 (file.cpp:12)". `asked`: the number of the
+// work, in the order in which works were asked for. `of_a_pool`: what a pool did.
 struct party {
   std::string text;
+  std::uint64_t asked = 0;
   bool of_a_pool = false;
 };
 using party_ref = std::shared_ptr<const party>;

@@ -152,7 +152,7 @@ TEST(memory_that_was_freed, in_a_graph_is_not_to_be_read_behind_its_launch) {
     EXPECT_EQ(fetched(s, kept ? out.all() : inside).size(), 64U);
   };
   expect_nothing([&](device_ref dev) { scenario(dev, true); });
-  expect_found(finding_kind::use_after_free, {"'copy' on stream 1", "takes back 256 bytes"},
+  expect_found(finding_kind::use_after_free, {"'copy' on stream 1", "taking back 256 bytes"},
                [&](device_ref dev) { scenario(dev, false); });
 }
 

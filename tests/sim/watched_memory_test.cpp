@@ -24,7 +24,7 @@ class two_lanes : public testing::Test {
     const lane_place at{who.lane, ++who.step};
     who.clock.advance_to(at);
     return {at, std::make_shared<const sim::party>(
-                    sim::party{"lane " + std::to_string(who.lane), false})};
+                    sim::party{"lane " + std::to_string(who.lane), who.step, false})};
   }
 
   std::vector<trespass::kind> touch(worker& who, std::size_t first, std::size_t bytes,
