@@ -76,10 +76,11 @@ class passage {
   void refuse_forbidden() {
     const std::string_view kind = capture_->forbidden_at(stream_);
     if (kind.empty()) return;
-    refuse(fmt::format("it recorded a node of kind {}, which a graph that is instantiated, cloned "
-                       "and updated cannot hold; take memory from a pool before it, and leave "
-                       "conditions to the host",
-                       kind));
+    refuse(
+        fmt::format("it recorded a node of kind {}, which a graph that is instantiated, cloned "
+                    "and updated cannot hold; take memory from a pool before it, and leave "
+                    "conditions to the host",
+                    kind));
   }
 
   node_id copy() {

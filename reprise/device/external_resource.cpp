@@ -16,7 +16,7 @@ namespace reprise {
 struct external_resource::state {
   struct user {
     std::string name;
-    std::function<void()> let_go;  // null: was asked
+    std::function<void()> let_go;    // null: was asked
     std::weak_ptr<const void> uses;  // alive while its graph or a launch is
   };
 
@@ -62,8 +62,8 @@ external_resource::~external_resource() {
   }
 }
 
-void external_resource::used_by(stream_ref captured, std::string user,
-                                std::function<void()> let_go, std::source_location place) {
+void external_resource::used_by(stream_ref captured, std::string user, std::function<void()> let_go,
+                                std::source_location place) {
   if (!captured.capturing()) {
     throw usage_error{fmt::format(
         "resource '{}': '{}' uses it outside of a capture ({}:{}); eager work is over when its "

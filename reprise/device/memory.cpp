@@ -60,8 +60,8 @@ block::block(pool& from, std::size_t bytes, stream_ref stream, bool fresh,
                     pool_->label(), pool_->device().name(), stream.device().name())};
   }
   require_size(stream.device(), bytes, place);
-  data_ = fresh ? pool_->allocate_fresh(bytes, stream, place)
-                : pool_->allocate(bytes, stream, place);
+  data_ =
+      fresh ? pool_->allocate_fresh(bytes, stream, place) : pool_->allocate(bytes, stream, place);
 }
 
 block::~block() {
