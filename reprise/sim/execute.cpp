@@ -113,6 +113,7 @@ void adversary::complete(const item_ref& one) {
   if (one->what) ended_.push_back(std::move(one->what));
   if (one->of) ended_.push_back(std::move(one->of));
   one->node_notes = nullptr;
+  one->on.reset();  // whose tail may hold it
 }
 
 // Whether a copy or fill would touch what is no block; that has been told, and nothing is done.
