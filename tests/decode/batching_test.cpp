@@ -26,7 +26,8 @@ class batching_test : public ::testing::TestWithParam<std::string> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(devices, batching_test, ::testing::ValuesIn(test::devices_under_test()),
+INSTANTIATE_TEST_SUITE_P(devices, batching_test,
+                         ::testing::ValuesIn(test::devices_for_long_tests()),
                          [](const auto& p) { return test::test_name(p.param); });
 
 TEST_P(batching_test, prompts_say_the_same_together_as_alone_at_any_batch_sizes) {

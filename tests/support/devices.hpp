@@ -61,6 +61,15 @@ inline std::vector<std::string> devices_under_test() {
   return devices;
 }
 
+// For tests that decode for a while: a sanitizer and a watched memory together take minutes.
+inline std::vector<std::string> devices_for_long_tests() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return plain_devices();
+#else
+  return devices_under_test();
+#endif
+}
+
 inline device open_for_test(std::string_view spec, int threads = 0) {
   return open_device(spec, {.threads = threads, .counts = nullptr});
 }
