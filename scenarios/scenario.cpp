@@ -39,9 +39,7 @@ const scenario* find_scenario(std::string_view name) {
 
 void require(bool condition, std::string_view what, std::source_location from) {
   if (condition) return;
-  const std::string_view path = from.file_name();
-  throw wrong_result{fmt::format("wrong result: {} ({}:{})", what,
-                                 path.substr(path.find_last_of('/') + 1), from.line())};
+  throw wrong_result{fmt::format("wrong result: {} ({})", what, place_text(from))};
 }
 
 }  // namespace reprise::scenarios

@@ -6,12 +6,17 @@
 
 namespace reprise::app {
 
-nlohmann::json bench_json(std::string_view bench, device_ref device, const std::string& command) {
+nlohmann::json bench_json(std::string_view bench, std::string_view device, std::string_view model,
+                          const std::string& command) {
   return {{"bench", bench},
-          {"device", device.name()},
-          {"model", device.traits().model},
+          {"device", device},
+          {"model", model},
           {"version", version},
           {"command", command}};
+}
+
+nlohmann::json bench_json(std::string_view bench, device_ref device, const std::string& command) {
+  return bench_json(bench, device.name(), device.traits().model, command);
 }
 
 nlohmann::json as_json(const bench::spread& us) {

@@ -13,6 +13,8 @@
 namespace reprise::app {
 
 // bench, device, model of the card or processor, version, command.
+nlohmann::json bench_json(std::string_view bench, std::string_view device, std::string_view model,
+                          const std::string& command);
 nlohmann::json bench_json(std::string_view bench, device_ref device, const std::string& command);
 
 nlohmann::json as_json(const bench::spread& us);

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,8 @@ using scenarios::scenario;
 // As they were typed.
 struct command_line {
   sim_options options;
-  std::string seeds;
-  std::string seed;
+  std::optional<std::string> seeds;
+  std::optional<std::string> seed;
   bool list = false;
   output_options output;
 };
@@ -38,7 +39,7 @@ std::uint64_t number_of(std::string_view option, std::string_view typed, std::ui
   const auto [next, failed] = std::from_chars(typed.data(), end, value);
   if (failed != std::errc{} || next != end || value < least || value > most) {
     throw usage_error{
-        fmt::format("{} {}: not a whole number from {} to {}", option, typed, least, most)};
+        fmt::format("{} {:?}: not a whole number from {} to {}", option, typed, least, most)};
   }
   return value;
 }
@@ -46,10 +47,10 @@ std::uint64_t number_of(std::string_view option, std::string_view typed, std::ui
 sim_options options_of(const command_line& typed) {
   sim_options options = typed.options;
   if (options.names.empty()) options.names.emplace_back("all");
-  if (!typed.seeds.empty()) {
-    options.seeds = number_of("--seeds", typed.seeds, 1, std::uint64_t{1} << 40);
+  if (typed.seeds) {
+    options.seeds = number_of("--seeds", *typed.seeds, 1, std::uint64_t{1} << 40);
   }
-  if (!typed.seed.empty()) options.seed = number_of("--seed", typed.seed, 0, ~std::uint64_t{0});
+  if (typed.seed) options.seed = number_of("--seed", *typed.seed, 0, ~std::uint64_t{0});
   return options;
 }
 

@@ -15,15 +15,20 @@ void write_to_stderr(std::string_view message) noexcept {
 
 std::atomic<error_handler> installed_handler{write_to_stderr};
 
-std::string_view file_name(std::string_view path) {
+}  // namespace
+
+std::string_view file_of(const std::source_location& place) {
+  const std::string_view path = place.file_name();
   return path.substr(path.find_last_of('/') + 1);
 }
 
-}  // namespace
+std::string place_text(const std::source_location& place) {
+  return fmt::format("{}:{}", file_of(place), place.line());
+}
 
 std::string describe(const call_place& place, std::string_view what) {
-  return fmt::format("{} on {} failed: {} ({}:{})", place.call, place.device, what,
-                     file_name(place.from.file_name()), place.from.line());
+  return fmt::format("{} on {} failed: {} ({})", place.call, place.device, what,
+                     place_text(place.from));
 }
 
 out_of_memory::out_of_memory(const call_place& place, std::size_t asked, std::size_t free)

@@ -37,6 +37,10 @@ struct call_place {
   std::source_location from;
 };
 
+// "file.cpp", and "file.cpp:12": folders say more of the machine than of the program.
+std::string_view file_of(const std::source_location& place);
+std::string place_text(const std::source_location& place);
+
 // "launch on cuda:0 failed: what (file.cpp:12)"
 std::string describe(const call_place& place, std::string_view what);
 

@@ -7,27 +7,27 @@
 
 namespace reprise::cuda {
 
-void capture_state::pass_over_others(const stream_record& stream) {
-  if (foreign_ == 0) return;
-  const std::lock_guard lock{guard_};
-  std::vector<cudaGraphNode_t> tail;
-  std::vector<cudaGraphNode_t> others;
-  core& shared = body_->shared;
-  shared.card.check(tail_of(stream.native, tail), "submit", stream.made_at);
-  shared.card.check(fresh_nodes(known_, tail, others), "submit", stream.made_at);
-  known_.insert(others.begin(), others.end());
-}
-
-std::string_view capture_state::forbidden_at(const stream_record& stream) {
-  const std::lock_guard lock{guard_};
+std::vector<cudaGraphNode_t> capture_state::fresh_at(const stream_record& stream) const {
   std::vector<cudaGraphNode_t> tail;
   std::vector<cudaGraphNode_t> fresh;
   core& shared = body_->shared;
   shared.card.check(tail_of(stream.native, tail), "submit", stream.made_at);
   shared.card.check(fresh_nodes(known_, tail, fresh), "submit", stream.made_at);
-  for (const cudaGraphNode_t node : fresh) {
+  return fresh;
+}
+
+void capture_state::pass_over_others(const stream_record& stream) {
+  if (foreign_ == 0) return;
+  const std::lock_guard lock{guard_};
+  const std::vector<cudaGraphNode_t> others = fresh_at(stream);
+  known_.insert(others.begin(), others.end());
+}
+
+std::string_view capture_state::forbidden_at(const stream_record& stream) {
+  const std::lock_guard lock{guard_};
+  for (const cudaGraphNode_t node : fresh_at(stream)) {
     cudaGraphNodeType type{};
-    shared.card.check(cudaGraphNodeGetType(node, &type), "submit", stream.made_at);
+    body_->shared.card.check(cudaGraphNodeGetType(node, &type), "submit", stream.made_at);
     switch (type) {
       case cudaGraphNodeTypeMemAlloc: return "memory allocation";
       case cudaGraphNodeTypeMemFree: return "memory release";
@@ -40,11 +40,7 @@ std::string_view capture_state::forbidden_at(const stream_record& stream) {
 
 node_id capture_state::add_work(const stream_record& stream, std::string_view label) {
   const std::lock_guard lock{guard_};
-  std::vector<cudaGraphNode_t> tail;
-  graph_op op{next_node(), std::string{label}, {}};
-  core& shared = body_->shared;
-  shared.card.check(tail_of(stream.native, tail), "submit", stream.made_at);
-  shared.card.check(fresh_nodes(known_, tail, op.nodes), "submit", stream.made_at);
+  graph_op op{next_node(), std::string{label}, fresh_at(stream)};
   known_.insert(op.nodes.begin(), op.nodes.end());
   const node_id id = op.id;
   {

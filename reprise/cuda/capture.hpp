@@ -91,6 +91,8 @@ class capture_state {
     std::size_t last_work = 0;  // the step of it
   };
 
+  // Nodes up to the tail of the stream that no work became yet. Under the guard.
+  std::vector<cudaGraphNode_t> fresh_at(const stream_record& stream) const;
   std::size_t index_of(const stream_record& stream) const;
   static void merge(clock& into, const clock& from);
 

@@ -66,9 +66,9 @@ void external_resource::used_by(stream_ref captured, std::string user, std::func
                                 std::source_location place) {
   if (!captured.capturing()) {
     throw usage_error{fmt::format(
-        "resource '{}': '{}' uses it outside of a capture ({}:{}); eager work is over when its "
+        "resource '{}': '{}' uses it outside of a capture ({}); eager work is over when its "
         "stream is synchronised, so only recorded work is told",
-        state_->name, user, place.file_name(), place.line())};
+        state_->name, user, place_text(place))};
   }
   const auto uses = std::make_shared<const int>(0);
   captured.device().api().keep(captured.id(), uses);
@@ -93,9 +93,9 @@ void external_resource::release(std::chrono::milliseconds limit, std::source_loc
     std::string names;
     for (const std::string& user : left) names += (names.empty() ? "'" : ", '") + user + "'";
     throw usage_error{fmt::format(
-        "resource '{}' is still used by {} after {} ms ({}:{}); let their launches end, and "
+        "resource '{}' is still used by {} after {} ms ({}); let their launches end, and "
         "release it again",
-        state_->name, names, limit.count(), place.file_name(), place.line())};
+        state_->name, names, limit.count(), place_text(place))};
   }
   std::exchange(state_->release, nullptr)();
 }

@@ -55,10 +55,7 @@ class pool_state : public std::enable_shared_from_this<pool_state> {
     const bool grows = fault_point("pool: grows although it could reuse");
     auto fit = grows ? free_.end() : fit_without_growing(size, stream, captured, place);
     if (fit == free_.end()) fit = grow(size, place);
-    if (captured) given_.insert_or_assign(fit->first.second, graph_of(stream));
-    std::byte* const taken = carve(fit, size);
-    note(block_change::taken, stream.id(), taken, bytes, place);
-    return taken;
+    return give(fit, bytes, {stream, captured, stream.id()}, place);
   }
 
   // What no work has used, so that whoever is given it waits for nobody.
@@ -71,10 +68,7 @@ class pool_state : public std::enable_shared_from_this<pool_state> {
       return s.bytes >= size && s.last == stream_id::none && s.of.token.expired();
     });
     if (fit == free_.end()) fit = grow(size, place);
-    if (captured) given_.insert_or_assign(fit->first.second, graph_of(stream));
-    std::byte* const taken = carve(fit, size);
-    note(block_change::taken, captured ? stream.id() : stream_id::none, taken, bytes, place);
-    return taken;
+    return give(fit, bytes, {stream, captured, captured ? stream.id() : stream_id::none}, place);
   }
 
   void release(std::byte* begin, std::size_t bytes, stream_id stream) noexcept {
@@ -242,6 +236,20 @@ class pool_state : public std::enable_shared_from_this<pool_state> {
     note(block_change::idle, stream_id::none, fresh.begin, fresh.bytes, place);
     const span_place all{slabs_.size() - 1, fresh.begin};
     return free_.emplace(all, span{fresh.bytes, stream_id::none, {}, {}}).first;
+  }
+
+  struct given_to {
+    stream_ref stream;
+    bool captured;
+    stream_id in_order_of;  // who has to come behind it; none: nobody
+  };
+
+  std::byte* give(free_map::iterator fit, std::size_t bytes, const given_to& owner,
+                  std::source_location place) {
+    if (owner.captured) given_.insert_or_assign(fit->first.second, graph_of(owner.stream));
+    std::byte* const taken = carve(fit, rounded(bytes));
+    note(block_change::taken, owner.in_order_of, taken, bytes, place);
+    return taken;
   }
 
   std::byte* carve(free_map::iterator from, std::size_t size) {

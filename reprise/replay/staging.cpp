@@ -91,14 +91,13 @@ std::byte* staging::free_slot(std::size_t bytes, stream_ref stream, std::source_
 void staging::enter_other_half(stream_ref stream, std::source_location place) {
   halves_[current_].left->record(stream, place);
   half& next = halves_[1 - current_];
-  const bool passed = next.left->finished(place);
-  if (REPRISE_MUTANT(staging_half_is_rewritten_before_it_was_read)) {
-    // Nobody waits.
-  } else if (!passed) {
+  const bool passed =
+      next.left->finished(place) || REPRISE_MUTANT(staging_half_is_rewritten_before_it_was_read);
+  if (!passed) {
     ++waits_;
     landmark("staging: waited for a half");
-    next.left->synchronize(place);
-  } else if (fault_point("staging: waits for a half that is free")) {
+  }
+  if (!passed || fault_point("staging: waits for a half that is free")) {
     next.left->synchronize(place);
   }
   if (next.memory.bytes() < wanted_) next.memory = pinned_block{device_, wanted_, place};

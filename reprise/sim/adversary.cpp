@@ -73,13 +73,11 @@ bool adversary::is_pageable(const std::byte* begin, std::size_t bytes) const {
 
 void adversary::open(stream_id stream, std::uint64_t number, place from) {
   auto made = std::make_shared<line>();
-  made->id = stream;
   made->number = number;
-  made->made_at = from;
   made->at = new_lane();
   made->rank = dice_.next();
   notes_.add(
-      fmt::format("thread {} creates stream {} ({})", turns_.number(), number, sim::text_of(from)));
+      fmt::format("thread {} creates stream {} ({})", turns_.number(), number, place_text(from)));
   lines_.emplace(stream, std::move(made));
 }
 
@@ -141,7 +139,7 @@ void adversary::record(event_id event, stream_id stream, place from) {
   on->clock.join(known_);
   marks_[event] = {on->tail, on->clock};
   notes_.add(fmt::format("thread {} records an event on stream {} ({})", turns_.number(),
-                         on->number, sim::text_of(from)));
+                         on->number, place_text(from)));
 }
 
 void adversary::wait(event_id event, stream_id stream, place from) {
@@ -149,7 +147,7 @@ void adversary::wait(event_id event, stream_id stream, place from) {
   if (found == marks_.end()) return;
   const auto& on = lines_.at(stream);
   notes_.add(fmt::format("thread {} lets stream {} wait for an event ({})", turns_.number(),
-                         on->number, sim::text_of(from)));
+                         on->number, place_text(from)));
   if (REPRISE_MUTANT(sim_event_is_not_waited_for)) return;
   for (const item_ref& before : found->second.tail) put_at_the_end(*on, before);
   on->clock.join(found->second.clock);
@@ -211,7 +209,7 @@ void adversary::launch(const std::shared_ptr<executable_body>& body, stream_id s
   state->body = body;
   state->number = ++launches_;
   notes_.add(fmt::format("thread {} launches executable as launch {} on stream {} ({})",
-                         turns_.number(), state->number, on->number, sim::text_of(from)));
+                         turns_.number(), state->number, on->number, place_text(from)));
   if (of.last && !of.last->done) reached("sim: a launch waited for its executable");
   // An executable runs one launch at a time.
   if (of.last && !REPRISE_MUTANT(sim_launches_of_one_executable_overlap)) {
@@ -286,11 +284,7 @@ void adversary::retire(std::shared_ptr<executable_body> body) noexcept {
     ended_.push_back(std::move(body));
     return;
   }
-  const auto found = executables_.find(body.get());
-  if (found != executables_.end()) {
-    found->second.retired = true;
-    retired_.push_back(std::move(body));
-  }
+  if (executables_.contains(body.get())) retired_.push_back(std::move(body));
   bury();
 }
 
@@ -329,7 +323,7 @@ void adversary::settle() noexcept {
 
 void adversary::captured(stream_id stream, const work& what) {
   notes_.add(fmt::format("thread {} captures '{}' on stream {} ({})", turns_.number(), what.label,
-                         lines_.at(stream)->number, sim::text_of(what.place)));
+                         lines_.at(stream)->number, place_text(what.place)));
 }
 
 void adversary::capture_changed(stream_id origin, bool open) noexcept {

@@ -116,7 +116,6 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   struct executable_line {
     std::vector<lane_place> lanes;  // of its chains of nodes
     item_ref last;                  // the end of its last launch
-    bool retired = false;
   };
 
   static temper temper_of(dice& seed);
@@ -124,6 +123,7 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   // adversary.cpp
   void attend();
   void leave();
+  item host_item();
   item_ref next_on(const std::shared_ptr<line>& on);
   static void put_behind(const item_ref& one, const item_ref& before);
   static void put_at_the_end(line& on, const item_ref& before);
@@ -145,6 +145,7 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   bool step(const item_set* needed = nullptr);
   void wait_for(const std::function<bool()>& done, const std::vector<item_ref>& items,
                 std::string_view call, place from);
+  [[noreturn]] void fail_deadlocked(const std::string& what, std::string_view call, place from);
   void passed(const mark& at);
   bool all_done(const std::vector<item_ref>& items) const;
   static void yield(void* self);

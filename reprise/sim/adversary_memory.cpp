@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "reprise/base/error.hpp"
 #include "reprise/sim/adversary.hpp"
 
 namespace reprise::sim {
@@ -22,7 +23,7 @@ std::byte* adversary::allocate(memory_kind kind, std::size_t bytes, place from) 
   if (bytes > figures().free) return nullptr;
   std::byte* const begin = memory_.allocate(kind, bytes, dice_.chance(temper_.reuse));
   notes_.add(fmt::format("thread {} allocates {} {} bytes ({})", turns_.number(), bytes,
-                         kind == memory_kind::pinned ? "pinned" : "device", sim::text_of(from)));
+                         kind == memory_kind::pinned ? "pinned" : "device", place_text(from)));
   return begin;
 }
 
@@ -48,16 +49,21 @@ void adversary::release(memory_kind kind, std::byte* block) noexcept {
   memory_.release(block);
 }
 
+// Something that the host does now: behind all that it knows, and before all that it enqueues.
+item adversary::host_item() {
+  item now;
+  now.at = {host_at_.lane, ++host_at_.step};
+  known_.advance_to(now.at);
+  now.clock = known_;
+  return now;
+}
+
 void adversary::note(stream_id stream, const block_note& what) noexcept {
   if (is_stranger("use a pool")) return;
   stored_note stored{what.change, what.begin, what.bytes, std::string{what.pool}, what.place};
   const auto found = lines_.find(stream);
   if (found == lines_.end() || what.change == block_change::idle) {
-    item now;
-    now.clock = known_;
-    now.at = {host_at_.lane, ++host_at_.step};
-    now.clock.advance_to(now.at);
-    known_.advance_to(now.at);
+    const item now = host_item();
     if (what.change != block_change::taken) return do_notes(now, {stored});
     // What a capture takes again it may have freed itself, with work on it still to come; so this
     // is by nobody whom anything could race with.
@@ -72,11 +78,8 @@ void adversary::note(stream_id stream, const block_note& what) noexcept {
 }
 
 void adversary::host_touches(const void* begin, std::size_t bytes, bool writes, place from) {
-  item now;
-  now.at = {host_at_.lane, ++host_at_.step};
-  known_.advance_to(now.at);
-  now.clock = known_;
-  const std::string who = fmt::format("the host ({})", sim::text_of(from));
+  const item now = host_item();
+  const std::string who = fmt::format("the host ({})", place_text(from));
   const party_ref me = std::make_shared<const party>(party{who, items_, false});
   memory_.touch(now.clock, {now.at, me}, static_cast<const std::byte*>(begin), bytes, writes,
                 [&](const trespass& t) { tell(*me, t); });

@@ -6,9 +6,10 @@
 #include <cstddef>
 #include <cstdlib>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <mutex>
+
+#include "reprise/sim/block_search.hpp"
 
 namespace reprise::sim {
 
@@ -46,21 +47,13 @@ class block_table {
   bool strays(const std::byte* begin, std::size_t bytes) const {
     if (owns(begin, bytes)) return false;
     const std::lock_guard lock{guard_};
-    auto at = blocks_.upper_bound(begin);
-    if (at != blocks_.end() && at->first < begin + bytes) return true;
-    if (at == blocks_.begin()) return false;
-    --at;
-    return begin < at->first + at->second;
+    return any_lies_in(blocks_, begin, bytes, std::identity{});
   }
 
   // Whether all of these bytes lie in one block.
   bool owns(const std::byte* begin, std::size_t bytes) const {
     const std::lock_guard lock{guard_};
-    const auto after = blocks_.upper_bound(begin);
-    if (after == blocks_.begin()) return false;
-    const auto& [block, size] = *std::prev(after);
-    const auto offset = static_cast<std::size_t>(begin - block);
-    return offset <= size && bytes <= size - offset;
+    return holder_of(blocks_, begin, bytes, std::identity{}) != blocks_.end();
   }
 
  private:

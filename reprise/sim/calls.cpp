@@ -164,9 +164,8 @@ capture* simulated_device::capture_of(stream_id stream, std::string_view call, p
 std::string simulated_device::text_of(stream_id stream) const {
   const auto found = streams_.find(stream);
   if (found == streams_.end()) return "a stream that was destroyed";
-  const std::string_view path = found->second.made_at.file_name();
-  return fmt::format("stream {} (made at {}:{})", found->second.number,
-                     path.substr(path.find_last_of('/') + 1), found->second.made_at.line());
+  return fmt::format("stream {} (made at {})", found->second.number,
+                     place_text(found->second.made_at));
 }
 
 std::string simulated_device::spoiled_text(const capture& open) {

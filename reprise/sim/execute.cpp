@@ -25,7 +25,7 @@ std::string adversary::text_of(const item& one, const work& what) const {
   const std::string where =
       one.of ? fmt::format("of launch {}, captured on stream {}", one.of->number, one.captured_on)
              : fmt::format("on stream {}", one.on->number);
-  return fmt::format("'{}' {} ({})", what.label, where, sim::text_of(what.place));
+  return fmt::format("'{}' {} ({})", what.label, where, place_text(what.place));
 }
 
 void adversary::execute(const item_ref& one) {
@@ -227,7 +227,7 @@ void adversary::do_notes(const item& one, const std::vector<stored_note>& notes)
     const std::string who = fmt::format(
         "pool '{}' ({} {} bytes{}{})", n.pool, done, n.bytes,
         one.on ? fmt::format(" on stream {}", one.on->number) : "",
-        n.change == block_change::freed ? "" : fmt::format(", {}", sim::text_of(n.place)));
+        n.change == block_change::freed ? "" : fmt::format(", {}", place_text(n.place)));
     const party_ref me = std::make_shared<const party>(party{who, one.number, true});
     memory_.change(one.clock, {one.at, me}, n.change, n.begin, n.bytes, n.pool,
                    [&](const trespass& t) { tell(*me, t); });

@@ -61,22 +61,28 @@ std::vector<node_row> graph_body::rows() const {
   return all;
 }
 
-std::vector<std::vector<std::size_t>> graph_body::topology() const {
+template <class Stays>
+std::vector<std::vector<std::size_t>> graph_body::ties_among(Stays&& stays) const {
   std::vector<std::vector<std::size_t>> all;
-  std::vector<std::vector<std::size_t>> stands_for(nodes.size());  // works, by ordinal
+  std::vector<std::vector<std::size_t>> stands_for(nodes.size());  // those that stay, by ordinal
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     std::vector<std::size_t> after;
     for (const std::size_t before : nodes[i].after) {
       for (const std::size_t b : stands_for[before]) add_once(after, b);
     }
-    if (!nodes[i].what) {
-      stands_for[i] = std::move(after);
+    if (!stays(i)) {
+      if (!REPRISE_MUTANT(sim_clone_cuts_the_order)) stands_for[i] = std::move(after);
       continue;
     }
-    std::ranges::sort(after);
     stands_for[i] = {all.size()};
     all.push_back(std::move(after));
   }
+  return all;
+}
+
+std::vector<std::vector<std::size_t>> graph_body::topology() const {
+  auto all = ties_among([&](std::size_t i) { return nodes[i].what != nullptr; });
+  for (std::vector<std::size_t>& after : all) std::ranges::sort(after);
   return all;
 }
 
@@ -90,17 +96,12 @@ graph_body graph_body::without(std::span<const node_id> gone) const {
   }
   graph_body rest;
   static_cast<kept_owners&>(rest) = *this;
-  std::vector<std::vector<std::size_t>> stands_for(nodes.size());  // in the indices of `rest`
+  // One with notes stays as a place.
+  const auto stays = [&](std::size_t i) { return !out[i] || !nodes[i].notes.empty(); };
+  auto ties = ties_among(stays);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    std::vector<std::size_t> after;
-    for (const std::size_t before : nodes[i].after) {
-      for (const std::size_t b : stands_for[before]) add_once(after, b);
-    }
-    if (out[i] && nodes[i].notes.empty()) {
-      if (!REPRISE_MUTANT(sim_clone_cuts_the_order)) stands_for[i] = std::move(after);
-      continue;
-    }
-    stands_for[i] = {rest.nodes.size()};
+    if (!stays(i)) continue;
+    std::vector<std::size_t>& after = ties[rest.nodes.size()];
     rest.nodes.push_back({out[i] ? node_id::none : nodes[i].id, out[i] ? nullptr : nodes[i].what,
                           std::move(after), nodes[i].notes, nodes[i].captured_on});
   }

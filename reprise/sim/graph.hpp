@@ -58,6 +58,12 @@ struct graph_body : kept_owners {
   std::vector<std::vector<std::size_t>> topology() const;
   // Without some nodes: what came before them comes before what came after.
   graph_body without(std::span<const node_id> gone) const;
+
+ private:
+  // Of each node that stays, its predecessors among those, by ordinals; those left out pass on what
+  // came before them.
+  template <class Stays>
+  std::vector<std::vector<std::size_t>> ties_among(Stays&& stays) const;
 };
 
 node_kind kind_of(const work& what);

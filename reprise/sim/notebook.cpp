@@ -21,11 +21,6 @@ std::string_view name_of(finding_kind kind) {
   return "?";
 }
 
-std::string text_of(std::source_location place) {
-  const std::string_view path = place.file_name();
-  return fmt::format("{}:{}", path.substr(path.find_last_of('/') + 1), place.line());
-}
-
 notebook::notebook(std::shared_ptr<journal> into)
     : into_{into ? std::move(into) : std::make_shared<journal>()}, taken_{into_->findings.size()} {}
 

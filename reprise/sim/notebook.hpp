@@ -4,16 +4,12 @@
 #include <cstddef>
 #include <memory>
 #include <set>
-#include <source_location>
 #include <string>
 #include <string_view>
 
 #include "reprise/sim/journal.hpp"
 
 namespace reprise::sim {
-
-// "file.cpp:12"
-std::string text_of(std::source_location place);
 
 class notebook {
  public:

@@ -1,5 +1,5 @@
 // What an adversarial device has been asked for and has not done yet: works, and what they wait
-// for. Plain data; schedule.hpp runs it.
+// for. Plain data; adversary.hpp runs it.
 //
 //   line   a stream: its last works, how far its clock has come, whether it is held
 //   item   one work, node of a launch, note of a pool, or place (a beginning, a join, an end)
@@ -9,11 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <source_location>
 #include <string>
 #include <vector>
 
-#include "reprise/base/ids.hpp"
 #include "reprise/sim/clock.hpp"
 #include "reprise/sim/graph.hpp"
 
@@ -23,9 +21,7 @@ struct item;
 using item_ref = std::shared_ptr<item>;
 
 struct line {
-  stream_id id = stream_id::none;
-  std::uint64_t number = 0;  // for people
-  std::source_location made_at;
+  std::uint64_t number = 0;    // for people
   lane_place at;               // of the last work
   vector_clock clock;          // what comes before the next one
   std::vector<item_ref> tail;  // likewise, as works

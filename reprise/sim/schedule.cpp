@@ -24,7 +24,7 @@ void adversary::require_known(std::string_view call, place from) {
   const std::string text = fmt::format(
       "{} ({}) was called by a thread that the simulator does not know, so the seed "
       "would not say when it runs; start it as a host_thread",
-      call, sim::text_of(from));
+      call, place_text(from));
   leave_word(text);
   throw usage_error{fmt::format("{}: {}", name_, text)};
 }
@@ -83,6 +83,12 @@ bool adversary::all_done(const std::vector<item_ref>& items) const {
   return std::ranges::all_of(items, [](const item_ref& one) { return one->done; });
 }
 
+void adversary::fail_deadlocked(const std::string& what, std::string_view call, place from) {
+  notes_.found(finding_kind::deadlock, what);
+  tell_findings(call, from);
+  throw device_error{{call, name_, from}, "it waits for what will never be done"};
+}
+
 // The host has seen that all of this is over.
 void adversary::passed(const mark& at) {
   known_.join(at.clock);
@@ -97,9 +103,8 @@ bool adversary::happened(event_id event, place from) {
     step();
     tell_findings("finished", from);
   }
-  const auto again = marks_.find(event);
-  if (again == marks_.end() || !all_done(again->second.tail)) return false;
-  passed(again->second);
+  if (!all_done(found->second.tail)) return false;
+  passed(found->second);
   return true;
 }
 
@@ -115,7 +120,7 @@ void adversary::finish(stream_id stream, place from) {
   bury();
   const auto& on = lines_.at(stream);
   notes_.add(fmt::format("thread {} waits for stream {} ({})", turns_.number(), on->number,
-                         sim::text_of(from)));
+                         place_text(from)));
   const mark at{on->tail, on->clock};
   wait_for([&] { return all_done(at.tail); }, at.tail, "synchronize", from);
   passed(at);
@@ -186,11 +191,9 @@ void adversary::wait_for(const std::function<bool()>& done, const std::vector<it
     for (const auto& [id, on] : lines_) {
       if (on->hold) held += fmt::format("{}stream {}", held.empty() ? "" : ", ", on->number);
     }
-    notes_.found(finding_kind::deadlock,
-                 fmt::format("{} ({}) waits, and nothing can run{}", call, sim::text_of(from),
-                             held.empty() ? "" : "; held: " + held));
-    tell_findings(call, from);
-    throw device_error{{call, name_, from}, "it waits for what will never be done"};
+    fail_deadlocked(fmt::format("{} ({}) waits, and nothing can run{}", call, place_text(from),
+                                held.empty() ? "" : "; held: " + held),
+                    call, from);
   }
   turns_.waits_for(nullptr);
   tell_findings(call, from);
@@ -219,10 +222,9 @@ void adversary::join(std::uint64_t thread) {
   }
   turns_.waits_for(nullptr);
   if (!done()) {
-    notes_.found(finding_kind::deadlock,
-                 fmt::format("thread {} waits for thread {} to end, which never does",
-                             turns_.number(), thread));
-    throw device_error{{"join", name_, place::current()}, "it waits for what will never be done"};
+    fail_deadlocked(fmt::format("thread {} waits for thread {} to end, which never does",
+                                turns_.number(), thread),
+                    "join", place::current());
   }
   notes_.add(fmt::format("thread {} has joined thread {}", turns_.number(), thread));
 }
@@ -237,12 +239,10 @@ void adversary::pause() {
   if (progress_ == before && !step()) ++idle_pauses_;
   if (idle_pauses_ <= most_idle_pauses) return;
   idle_pauses_ = 0;
-  notes_.found(
-      finding_kind::deadlock,
+  fail_deadlocked(
       fmt::format("thread {} waits in wait_until for what never comes, and nothing can run",
-                  turns_.number()));
-  tell_findings("pause", place::current());
-  throw device_error{{"pause", name_, place::current()}, "it waits for what will never be done"};
+                  turns_.number()),
+      "pause", place::current());
 }
 
 void adversary::yield(void* self) {

@@ -39,9 +39,7 @@ turns::~turns() {
   forget(serial_);
   while (hosts_.size() > 1) {
     std::unique_lock lock{guard_};
-    host& me = *hosts_.front();
     give_to(*hosts_.back(), lock);
-    (void)me;
   }
   for (std::thread& t : ended_) t.join();
 }
@@ -78,15 +76,16 @@ void turns::run(host& me, const std::function<void()>& body) {
   clean_();
   forget(serial_);
   // The first that can go on; where none can, the first of all looks what is to be done.
-  const auto can_go = [&](const std::unique_ptr<host>& h) {
-    return h.get() != &me && (h->waits_for == nullptr || (*h->waits_for)());
-  };
   const std::lock_guard lock{guard_};
   ended_.push_back(std::move(me.thread));
   std::erase_if(hosts_, [&](const std::unique_ptr<host>& h) { return h.get() == &me; });
-  const auto next = std::ranges::find_if(hosts_, can_go);
+  const auto next = std::ranges::find_if(hosts_, [](const auto& h) { return can_go(*h); });
   has_turn_ = (next != hosts_.end() ? *next : hosts_.front()).get();
   has_turn_->wake.notify_one();
+}
+
+bool turns::can_go(const host& other) {
+  return other.waits_for == nullptr || (*other.waits_for)();
 }
 
 bool turns::ended(std::uint64_t number) const {
@@ -101,8 +100,7 @@ bool turns::hand_over(dice& choice) {
   host* const me = self();
   std::vector<host*> others;
   for (const auto& h : hosts_) {
-    if (h.get() == me) continue;
-    if (h->waits_for == nullptr || (*h->waits_for)()) others.push_back(h.get());
+    if (h.get() != me && can_go(*h)) others.push_back(h.get());
   }
   if (others.empty()) return false;
   std::unique_lock lock{guard_};

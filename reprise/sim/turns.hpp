@@ -29,7 +29,6 @@ class turns {
   // Of the calling thread, from 1; 0: not known here.
   std::uint64_t number() const;
   std::size_t count() const { return hosts_.size(); }  // that have not ended
-  std::uint64_t started() const { return last_; }
 
   std::uint64_t start(std::function<void()> body);
   bool ended(std::uint64_t number) const;
@@ -50,6 +49,7 @@ class turns {
   };
   using hosts = std::vector<std::unique_ptr<host>>;
 
+  static bool can_go(const host& other);
   host* self() const;
   void give_to(host& other, std::unique_lock<std::mutex>& lock);
   void run(host& me, const std::function<void()>& body);

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <utility>
 
 #include "reprise/base/mutant.hpp"
+#include "reprise/sim/block_search.hpp"
 
 namespace reprise::sim {
 
@@ -86,14 +88,8 @@ void watched_memory::forget_oldest() {
 
 bool watched_memory::strays(const std::byte* begin, std::size_t bytes) const {
   if (bytes == 0 || owns(begin, bytes)) return false;
-  const auto overlaps = [&](const block_map& among) {
-    auto at = among.upper_bound(begin);
-    if (at != among.end() && at->first < begin + bytes) return true;
-    if (at == among.begin()) return false;
-    --at;
-    return begin < at->first + at->second.bytes;
-  };
-  return overlaps(live_) || overlaps(dead_);
+  return any_lies_in(live_, begin, bytes, std::mem_fn(&block::bytes)) ||
+         any_lies_in(dead_, begin, bytes, std::mem_fn(&block::bytes));
 }
 
 std::uint64_t watched_memory::number_of(const std::byte* begin) const {
@@ -103,11 +99,8 @@ std::uint64_t watched_memory::number_of(const std::byte* begin) const {
 
 watched_memory::block* watched_memory::find(block_map& among, const std::byte* begin,
                                             std::size_t bytes) {
-  const auto after = among.upper_bound(begin);
-  if (after == among.begin()) return nullptr;
-  block& at = std::prev(after)->second;
-  const auto offset = static_cast<std::size_t>(begin - at.begin);
-  return offset <= at.bytes && bytes <= at.bytes - offset ? &at : nullptr;
+  const auto found = holder_of(among, begin, bytes, std::mem_fn(&block::bytes));
+  return found == among.end() ? nullptr : &found->second;
 }
 
 const watched_memory::block* watched_memory::find(const std::byte* begin, std::size_t bytes) const {
@@ -128,16 +121,24 @@ bool watched_memory::same_block(const std::byte* a, const std::byte* b) const {
   return at != nullptr && at == find(b, 0);
 }
 
+template <class See>
+void watched_memory::for_each_part(const block& of, const std::byte* begin, std::size_t bytes,
+                                   See&& see) {
+  const auto first = static_cast<std::size_t>(begin - of.begin);
+  for (auto it = std::prev(of.parts.upper_bound(first));
+       it != of.parts.end() && it->first < first + bytes; ++it) {
+    see(it->second);
+  }
+}
+
 std::uint64_t watched_memory::writers_of(const std::byte* begin, std::size_t bytes) const {
   const block* const of = find(begin, bytes);
   if (of == nullptr) return 0;
-  const auto first = static_cast<std::size_t>(begin - of->begin);
   std::uint64_t all = 1;
-  for (auto it = std::prev(of->parts.upper_bound(first));
-       it != of->parts.end() && it->first < first + bytes; ++it) {
-    const lane_place& at = it->second.written.at;
+  for_each_part(*of, begin, bytes, [&](const segment& part) {
+    const lane_place& at = part.written.at;
     all = (all ^ (std::uint64_t{at.lane} << 32 | at.step)) * 0x100000001b3u;
-  }
+  });
   return all;
 }
 
@@ -149,6 +150,13 @@ watched_memory::segments::iterator watched_memory::split(block& of, std::size_t 
   segment rest = found->second;
   found->second.end = at;
   return of.parts.emplace_hint(std::next(found), at, std::move(rest));
+}
+
+std::pair<watched_memory::segments::iterator, watched_memory::segments::iterator>
+watched_memory::cut_out(block& of, const std::byte* begin, std::size_t bytes) {
+  const auto first = static_cast<std::size_t>(begin - of.begin);
+  const auto from = split(of, first);
+  return {from, split(of, first + bytes)};
 }
 
 std::string watched_memory::text_of(const block& of, std::size_t first, std::size_t last,
@@ -198,10 +206,7 @@ void watched_memory::touch(const vector_clock& clock, const stamp& me, const std
   };
   block* const of = find(live_, begin, bytes);
   if (of == nullptr) return tell_of_no_block(begin, bytes, writes, tell);
-  const auto first = static_cast<std::size_t>(begin - of->begin);
-  const std::size_t last = first + bytes;
-  const auto from = split(*of, first);
-  const auto to = split(*of, last);
+  const auto [from, to] = cut_out(*of, begin, bytes);
   for (auto it = from; it != to; ++it) {
     auto& [at, part] = *it;
     if (part.state == life::idle || part.state == life::freed) {
@@ -242,8 +247,8 @@ void watched_memory::copy(const vector_clock& clock, const stamp& me, const std:
   std::vector<std::pair<std::size_t, std::size_t>> unwritten;  // of the copy
   if (source != nullptr) {
     const auto first = static_cast<std::size_t>(from - source->begin);
-    const auto end = split(*source, first + bytes);
-    for (auto it = split(*source, first); it != end; ++it) {
+    const auto [begin, end] = cut_out(*source, from, bytes);
+    for (auto it = begin; it != end; ++it) {
       if (it->second.state != life::unwritten) continue;
       unwritten.emplace_back(it->first - first, it->second.end - first);
     }
@@ -256,10 +261,9 @@ void watched_memory::copy(const vector_clock& clock, const stamp& me, const std:
   touch(clock, me, to, bytes, true, tell);
   block* const target = find(live_, to, bytes);
   if (target == nullptr || target->kind == memory_kind::pinned) return;
-  const auto first = static_cast<std::size_t>(to - target->begin);
-  for (const auto& [begin, end] : unwritten) {
-    const auto past = split(*target, first + end);
-    for (auto it = split(*target, first + begin); it != past; ++it) {
+  for (const auto& [first, last] : unwritten) {
+    const auto [begin, end] = cut_out(*target, to + first, last - first);
+    for (auto it = begin; it != end; ++it) {
       if (it->second.state == life::written) it->second.state = life::unwritten;
     }
   }
@@ -269,15 +273,12 @@ bool watched_memory::is_free(const vector_clock& clock, const std::byte* begin,
                              std::size_t bytes) const {
   const block* const of = find(begin, bytes);
   if (of == nullptr) return false;
-  const auto first = static_cast<std::size_t>(begin - of->begin);
-  for (auto it = std::prev(of->parts.upper_bound(first));
-       it != of->parts.end() && it->first < first + bytes; ++it) {
-    const segment& part = it->second;
-    const bool free =
-        part.state == life::idle || (part.state == life::freed && clock.covers(part.written.at));
-    if (!free) return false;
-  }
-  return true;
+  bool free = true;
+  for_each_part(*of, begin, bytes, [&](const segment& part) {
+    free = free && (part.state == life::idle ||
+                    (part.state == life::freed && clock.covers(part.written.at)));
+  });
+  return free;
 }
 
 void watched_memory::change(const vector_clock& clock, const stamp& me, block_change change,
@@ -286,8 +287,7 @@ void watched_memory::change(const vector_clock& clock, const stamp& me, block_ch
   block* const of = find(live_, begin, bytes);
   if (of == nullptr || bytes == 0) return;
   const auto first = static_cast<std::size_t>(begin - of->begin);
-  const auto from = split(*of, first);
-  const auto to = split(*of, first + bytes);
+  const auto [from, to] = cut_out(*of, begin, bytes);
   if (change == block_change::lent) {
     for (auto it = from; it != to; ++it) it->second.state = life::written;
     return;

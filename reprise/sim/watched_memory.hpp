@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "reprise/device/api.hpp"
@@ -110,7 +111,13 @@ class watched_memory {
 
   static block* find(block_map& among, const std::byte* begin, std::size_t bytes);
   const block* find(const std::byte* begin, std::size_t bytes) const;
+  template <class See>
+  static void for_each_part(const block& of, const std::byte* begin, std::size_t bytes, See&& see);
   static segments::iterator split(block& of, std::size_t at);
+  // The segments of exactly these bytes: from one to before the other.
+  static std::pair<segments::iterator, segments::iterator> cut_out(block& of,
+                                                                   const std::byte* begin,
+                                                                   std::size_t bytes);
   static std::string text_of(const block& of, std::size_t first, std::size_t last,
                              const segment& part);
   void forget_oldest();

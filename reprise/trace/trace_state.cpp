@@ -1,6 +1,8 @@
 #include "reprise/trace/trace_state.hpp"
 
-#include <string_view>
+#include <string>
+
+#include "reprise/base/error.hpp"
 
 namespace reprise {
 
@@ -15,8 +17,7 @@ trace trace_log::so_far() const {
 traced_call begun(call_kind kind, std::source_location from) {
   traced_call call;
   call.kind = kind;
-  const std::string_view path = from.file_name();
-  call.at = {std::string{path.substr(path.find_last_of('/') + 1)}, from.line()};
+  call.at = {std::string{file_of(from)}, from.line()};
   return call;
 }
 

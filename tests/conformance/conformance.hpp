@@ -17,6 +17,7 @@
 #include "tests/conformance/bodies.hpp"
 #include "tests/conformance/kernels.hpp"
 #include "tests/device/support.hpp"
+#include "tests/support/order.hpp"
 
 namespace reprise::test {
 
@@ -79,12 +80,6 @@ class conformance : public on_each_device {
     EXPECT_TRUE(has(at_the_end, name)) << "the cause is not named: " << at_the_end;
     expect_clean(s());
     EXPECT_EQ(value_of(s(), x), 0) << "something ran";
-  }
-
-  static void order(stream_ref before, stream_ref after) {
-    event passed{before.device()};
-    passed.record(before);
-    passed.wait(after);
   }
 };
 

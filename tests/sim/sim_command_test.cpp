@@ -122,6 +122,9 @@ TEST_F(sim_command_test, wrong_words_are_one_line_and_exit_2) {
   expect_refused("sim --seed -1", "--seed");
   expect_refused("sim --seed 18446744073709551616", "--seed");
   expect_refused("sim --seed 1 --seeds 2", "--seed");
+  expect_refused("sim --seed ''", "--seed");
+  expect_refused("sim --seeds ''", "--seeds");
+  expect_refused("sim --seed 1 --planted", "--planted");
   expect_refused("sim --json /nowhere/x.json", "/nowhere/x.json");
   expect_refused("sim forks", "forks");
 }

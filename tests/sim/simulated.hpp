@@ -16,6 +16,7 @@
 #include "reprise/sim/controls.hpp"
 #include "reprise/sim/device.hpp"
 #include "tests/support/observe.hpp"
+#include "tests/support/order.hpp"
 
 namespace reprise::test {
 
@@ -75,12 +76,6 @@ std::vector<T> fetched(stream_ref after, view<T> from) {
   copy(after, read<T>{from}, write<T>{view<T>{host.data(), host.size()}});
   after.synchronize();
   return host;
-}
-
-inline void order(stream_ref before, stream_ref after) {
-  event passed{before.device()};
-  passed.record(before);
-  passed.wait(after);
 }
 
 }  // namespace reprise::test
