@@ -52,7 +52,7 @@ if(TARGET reprise_command)
   add_dependencies(reprise_package reprise_command)
   install(TARGETS reprise_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
-install(DIRECTORY models/tiny-llama DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/models)
+install(DIRECTORY models/tiny-llama models/denoiser DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/models)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/reprise)

@@ -16,7 +16,8 @@ __global__ void add_grid(read<std::int32_t> from, inout<std::int32_t> to) {
 }
 
 __global__ void times_grid(read<std::int32_t> x, read<std::int32_t> factor, write<std::int32_t> y) {
-  for (std::size_t i = 0; i < y.size(); ++i) y[i] = x[i] * factor[0];
+  const view<const std::int32_t> from = x.followed();
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = from[i] * factor[0];
 }
 
 __global__ void sum_up_grid(std::int32_t* copied, read<std::int32_t> x, write<std::int32_t> sum) {

@@ -24,7 +24,8 @@ void add_cpu(cpu_call&, read<std::int32_t> from, inout<std::int32_t> to) {
 }
 
 void times_cpu(cpu_call&, read<std::int32_t> x, read<std::int32_t> factor, write<std::int32_t> y) {
-  for (std::size_t i = 0; i < y.size(); ++i) y[i] = x[i] * factor[0];
+  const view<const std::int32_t> from = x.followed();
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = from[i] * factor[0];
 }
 
 void sum_up_cpu(cpu_call& call, read<std::int32_t> x, write<std::int32_t> sum) {
@@ -44,8 +45,9 @@ void add_scenario_kernels(kernel_registry& kernels) {
                              {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(append_digit_cuda)}});
   kernels.add(add, {{device_kind::cpu, "generic", add_cpu},
                     {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(add_cuda)}});
-  kernels.add(times, {{device_kind::cpu, "generic", times_cpu},
-                      {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(times_cuda)}});
+  kernels.add(times, {{device_kind::cpu, "generic", times_cpu, "default", nullptr, true},
+                      {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(times_cuda), "default",
+                       nullptr, true}});
   kernels.add(sum_up, {{device_kind::cpu, "generic", sum_up_cpu, "default", as_much_as_x},
                        {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(sum_up_cuda), "default",
                         as_much_as_x}});

@@ -20,7 +20,7 @@ inline constexpr kernel<void(read<std::int32_t> from, inout<std::int32_t> to)> a
 void add_cpu(cpu_call&, read<std::int32_t> from, inout<std::int32_t> to);
 void add_cuda(cuda_call&, read<std::int32_t> from, inout<std::int32_t> to);
 
-// y = x factor[0]
+// y = x factor[0]; x may be a direct input.
 inline constexpr kernel<void(read<std::int32_t> x, read<std::int32_t> factor,
                              write<std::int32_t> y)>
     times{"scenario_times"};

@@ -14,12 +14,17 @@ namespace {
 
 std::vector<scenario> in_order() {
   std::vector<scenario> all;
-  for (const auto& of_file :
-       {stream_scenarios, pool_scenarios, capture_memory_scenarios, graph_scenarios,
-        executable_scenarios, end_of_life_scenarios, device_driven_scenarios, host_memory_scenarios,
-        host_call_scenarios, capturing_thread_scenarios, hand_over_scenarios, step_scenarios,
-        queued_step_scenarios, branch_scenarios, random_draw_scenarios, fact_scenarios,
-        failure_scenarios, decode_scenarios}) {
+  for (const auto& of_file : {stream_scenarios,         pool_scenarios,
+                              capture_memory_scenarios, graph_scenarios,
+                              executable_scenarios,     end_of_life_scenarios,
+                              device_driven_scenarios,  host_memory_scenarios,
+                              host_call_scenarios,      capturing_thread_scenarios,
+                              hand_over_scenarios,      step_scenarios,
+                              queued_step_scenarios,    branch_scenarios,
+                              random_draw_scenarios,    interleaved_loop_scenarios,
+                              cached_step_scenarios,    chained_step_scenarios,
+                              fact_scenarios,           failure_scenarios,
+                              decode_scenarios}) {
     std::ranges::move(of_file(), std::back_inserter(all));
   }
   return all;

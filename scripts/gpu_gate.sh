@@ -30,7 +30,7 @@ assemble() {
   strip -o "$programs/gate_summary" "$summary"
   tar -C "$programs" -czf "$carry/programs.tar.gz" .
   cp "$root/scripts/gate.sh" "$carry/gate"
-  cp -r "$root/models/tiny-llama" "$carry/models/"
+  cp -r "$root"/models/{tiny-llama,denoiser} "$carry/models/"
   [[ ! -d $root/tests/data ]] || cp -r "$root/tests/data" "$carry/tests/"
   say "build/gate/carry is ready: $(du -sm "$carry" | cut -f 1) MiB"
 }

@@ -7,7 +7,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=$(nproc)
 
 build_packages=(g++ cmake ninja-build libfmt-dev libcli11-dev nlohmann-json3-dev libgtest-dev
-  librapidcheck-dev)
+  librapidcheck-dev libpng-dev zlib1g-dev)
 
 say() { printf 'run: %s\n' "$*" >&2; }
 
@@ -31,6 +31,8 @@ present() {
     nlohmann-json3-dev) header nlohmann/json.hpp ;;
     libgtest-dev) header gtest/gtest.h ;;
     librapidcheck-dev) header rapidcheck.h ;;
+    libpng-dev) header png.h ;;
+    zlib1g-dev) header zlib.h ;;
     *) false ;;
   esac >/dev/null
 }

@@ -99,7 +99,7 @@ nlohmann::json report_json(const decode_bench_report& report, device_ref device,
 void run(command_line& typed, int& exit_code) {
   check_json_target(typed.output);
   if (typed.config.empty()) {
-    typed.options.model = default_model("give --config FILE");
+    typed.options.model = default_model("tiny-llama", "give --config FILE");
   } else {
     typed.options.config = typed.config;
   }

@@ -15,6 +15,7 @@
 #include "apps/reprise/default_model.hpp"
 #include "apps/reprise/output.hpp"
 #include "apps/reprise/text_display.hpp"
+#include "apps/reprise/whole_number.hpp"
 #include "reprise/base/error.hpp"
 #include "reprise/platform/platform.hpp"
 #include "workloads/decode/decode.hpp"
@@ -46,6 +47,7 @@ struct command_line {
   bool eager = false;
   bool verify = false;
   bool no_verify = false;
+  bool explain = false;
   output_options output;
 };
 
@@ -55,14 +57,6 @@ const std::vector<std::string> default_prompts{
     "The LORD is my ",
     "Blessed are the ",
 };
-
-// CLI11 reads -1 as the largest number there is, and cuts what is too large.
-std::string whole_number(const std::string& text) {
-  std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [next, failed] = std::from_chars(text.data(), end, value);
-  return failed == std::errc{} && next == end ? "" : text + " is no whole number from 0 to 2^64-1";
-}
 
 token_list parse_ids(const std::string& text) {
   token_list ids;
@@ -155,7 +149,7 @@ decode_options options_of(const command_line& typed) {
   if (typed.random_weights) {
     options.random_config = typed.config;
   } else {
-    options.model = typed.model.empty() ? default_model("give --model DIR")
+    options.model = typed.model.empty() ? default_model("tiny-llama", "give --model DIR")
                                         : std::filesystem::path{typed.model};
   }
   options.tokens = typed.tokens;
@@ -216,6 +210,7 @@ void run(const command_line& typed, int& exit_code) {
   };
   const decode::decode_report report = decode::run_decode(opened, options, listen);
   if (!typed.output.quiet) print_report(people, report, context);
+  if (typed.explain) fmt::print(people, "{}", text_of(report.cache));
   if (typed.output.json) write_json(typed.output, report_json(report, context, *calls));
   exit_code = exit_code_of(report.failure());
 }
@@ -265,6 +260,8 @@ void add_decode(CLI::App& root, int& exit_code) {
   verb->add_flag("--eager", t.eager, "no capture at all: the plain reference run");
   verb->add_flag("--verify", t.verify, "compare each replay with an eager run (default on cpu)");
   verb->add_flag("--no-verify", t.no_verify, "leave that out");
+  verb->add_flag("--explain", t.explain,
+                 "say what was recorded, what it cost, and what was missed");
   add_output_options(*verb, t.output);
   verb->callback([typed, &exit_code] { run(*typed, exit_code); });
 }

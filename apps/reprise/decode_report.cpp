@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "apps/reprise/cache_json.hpp"
 #include "apps/reprise/utf8.hpp"
 #include "apps/reprise/version.hpp"
 
@@ -110,6 +111,7 @@ nlohmann::json report_json(const decode_report& report, const decode_context& ru
       {"steps", steps_json(report.counts)},
       {"planned", steps_json(report.planned)},
       {"eager_reasons", report.counts.eager_reasons},
+      {"cache", as_json(report.cache)},
       {"us_per_token",
        {{"eager", number(times.eager)},
         {"replayed", number(times.replayed)},

@@ -6,18 +6,18 @@
 
 namespace reprise::app {
 
-std::filesystem::path default_model(const char* otherwise) {
+std::filesystem::path default_model(std::string_view name, std::string_view otherwise) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  const fs::path name = fs::path{"models"} / "tiny-llama";
+  const fs::path below = fs::path{"models"} / name;
   for (const fs::path& base :
        {fs::path{}, here, here / ".." / "..", here / ".." / "share" / "reprise"}) {
-    const fs::path folder = base / name;
+    const fs::path folder = base / below;
     if (fs::is_directory(folder, ignored)) return folder.lexically_normal();
   }
   throw usage_error{
-      fmt::format("model: models/tiny-llama is not beside this program; {}", otherwise)};
+      fmt::format("model: models/{} is not beside this program; {}", name, otherwise)};
 }
 
 }  // namespace reprise::app

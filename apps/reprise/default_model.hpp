@@ -1,12 +1,13 @@
-// Where the model that ships with Reprise lies.
+// Where the models that ship with Reprise lie.
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 namespace reprise::app {
 
 // Beside the working folder, the program in its build folder, or an installed program. Throws
-// usage_error when it is in none of them; `otherwise` says what to give instead.
-std::filesystem::path default_model(const char* otherwise);
+// usage_error when models/NAME is in none of them; `otherwise` says what to give instead.
+std::filesystem::path default_model(std::string_view name, std::string_view otherwise);
 
 }  // namespace reprise::app

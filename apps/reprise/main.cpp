@@ -6,11 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "apps/reprise/bench_cache_command.hpp"
 #include "apps/reprise/bench_decode_command.hpp"
 #include "apps/reprise/bench_replay_command.hpp"
 #include "apps/reprise/bench_sim_command.hpp"
+#include "apps/reprise/check_command.hpp"
 #include "apps/reprise/decode_command.hpp"
+#include "apps/reprise/denoise_command.hpp"
 #include "apps/reprise/doctor_command.hpp"
+#include "apps/reprise/matrix_command.hpp"
 #include "apps/reprise/sim_command.hpp"
 #include "apps/reprise/version.hpp"
 #include "reprise/base/error.hpp"
@@ -45,14 +49,18 @@ int run(int argc, char** argv) {
   root.require_subcommand(1);
   root.footer("Example: reprise run decode --prompt \"In the beginning \"");
   reprise::app::add_doctor(root);
+  reprise::app::add_matrix(root);
+  reprise::app::add_check(root, exit_code);
   CLI::App* workloads = root.add_subcommand("run", "run a workload");
   workloads->require_subcommand(1);
   workloads->footer("Example: reprise run decode --tokens 96");
   reprise::app::add_decode(*workloads, exit_code);
+  reprise::app::add_denoise(*workloads, exit_code);
   CLI::App* benches = root.add_subcommand("bench", "measure, and hold the figures to what ran");
   benches->require_subcommand(1);
   benches->footer("Example: reprise bench replay --json");
   reprise::app::add_bench_replay(*benches, exit_code);
+  reprise::app::add_bench_cache(*benches, exit_code);
   reprise::app::add_bench_decode(*benches, exit_code);
   reprise::app::add_bench_sim(*benches, exit_code);
   reprise::app::add_sim(root, exit_code);

@@ -20,25 +20,28 @@ void add_output_options(CLI::App& verb, output_options& into) {
   verb.add_flag("--quiet", into.quiet, "print no text and no progress");
 }
 
-void check_json_target(const output_options& options) {
-  if (!options.json || *options.json == "-") return;
+void check_file_target(std::string_view option, const std::string& file,
+                       std::string_view otherwise) {
   namespace fs = std::filesystem;
-  const fs::path target{*options.json};
+  const fs::path target{file};
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path{"."};
   std::error_code ignored;
   const bool is_file = target.has_filename() && !fs::is_directory(target, ignored) &&
                        fs::is_directory(folder, ignored);
   if (!is_file) {
-    throw usage_error{
-        fmt::format("--json {:?}: not a file in a folder that exists; give a file name, or - for "
-                    "stdout",
-                    *options.json)};
+    throw usage_error{fmt::format("{} {:?}: not a file in a folder that exists; give a file name{}",
+                                  option, file, otherwise)};
   }
   const bool there = fs::exists(target, ignored);
   if (access((there ? target : folder).c_str(), W_OK) != 0) {
-    throw usage_error{fmt::format(
-        "--json {:?}: it cannot be written; give a file that can, or - for stdout", *options.json)};
+    throw usage_error{fmt::format("{} {:?}: it cannot be written; give a file that can{}", option,
+                                  file, otherwise)};
   }
+}
+
+void check_json_target(const output_options& options) {
+  if (!options.json || *options.json == "-") return;
+  check_file_target("--json", *options.json, ", or - for stdout");
 }
 
 void write_json(const output_options& options, const nlohmann::json& value) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace CLI {
 class App;
@@ -22,7 +23,10 @@ struct output_options {
 
 void add_output_options(CLI::App& verb, output_options& into);
 
-// Throws usage_error when the file cannot be created. Call it before any long work.
+// Throws usage_error, naming the option, when the file cannot be created; `otherwise` says what
+// else could be given. Call it before any long work.
+void check_file_target(std::string_view option, const std::string& file,
+                       std::string_view otherwise = "");
 void check_json_target(const output_options& options);
 void write_json(const output_options& options, const nlohmann::json& value);
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <cstring>
 #include <utility>
-#include <vector>
 
+#include "reprise/base/error.hpp"
 #include "reprise/kernel/launch.hpp"
 #include "reprise/ops/rms_norm.hpp"
 
@@ -23,17 +25,40 @@ chain_sources::chain_sources(pool& memory, stream_ref stream)
   copy(stream, read<float>{view<const float>{host.data(), gain.size()}}, write{gain});
 }
 
-chain_step::chain_step(const chain_sources& sources, std::int64_t nodes, int facts, bool staged)
+std::vector<float> chain_output(stream_ref stream, const float* from) {
+  std::vector<float> host(chain_elements);
+  copy(stream, read<float>{view<const float>{from, host.size()}},
+       write<float>{view<float>{host.data(), host.size()}});
+  stream.synchronize();
+  return host;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::memcmp(a.data(), b.data(), chain_bytes) == 0;
+}
+
+chain_step::chain_step(const chain_sources& sources, std::int64_t nodes, int facts, bool staged,
+                       int key_parts)
     : sources_{sources},
       nodes_{nodes},
-      declared_{declare(facts, staged)},
+      declared_{declare(facts, staged, key_parts)},
       out_{declared_.out<float>("y")},
       what_{declared_, [this](step_scope& run) { body(run); }} {}
 
-// Three facts in four are of parameters, two each; the rest are counters.
-signature chain_step::declare(int facts, bool staged) {
+// Three facts in four are of parameters, two each; the rest are counters. Every other key part is
+// read anew at each call, as what a program may switch is.
+signature chain_step::declare(int facts, bool staged, int key_parts) {
   signature declared{"chain"};
   if (staged) x_ = declared.in<float>("x", {chain_rows, chain_width});
+  if (key_parts > 0) batch_ = declared.in<float>("batch", {any, 0});
+  for (int i = 0; i < key_parts; ++i) {
+    const std::uint64_t& part = parts_.emplace_back(i);
+    if (i % 2 == 0) {
+      declared.key(fmt::format("part {}", i), part);
+    } else {
+      declared.key(fmt::format("part {}", i), [&part] { return part; });
+    }
+  }
   const int parameters = facts * 3 / 4 / 2;
   for (int i = 0; i < parameters; ++i) {
     parameter& weight = weights_.emplace_back();
@@ -59,9 +84,22 @@ void chain_step::body(step_scope& run) const {
              });
 }
 
-step_result chain_step::run(replay_cache& cache, stream_ref stream,
-                            std::span<const float> host) const {
-  return x_ ? cache.run(stream, what_, {x_->from_host(host)}) : cache.run(stream, what_, {});
+step_result chain_step::run(replay_cache& cache, stream_ref stream, std::span<const float> host,
+                            std::int64_t batch) const {
+  std::array<binding, 2> bound;
+  std::size_t count = 0;
+  if (x_) bound[count++] = x_->from_host(host);
+  if (batch_) bound[count++] = (*batch_)(view<const float>{}, {batch, 0});
+  return cache.run(stream, what_, std::span<const binding>{bound.data(), count});
+}
+
+void chain_step::prepare(replay_cache& cache, stream_ref stream, std::int64_t batch) const {
+  std::vector<dims> shapes;
+  if (x_) shapes.push_back({chain_rows, chain_width});
+  if (batch_) shapes.push_back({batch, 0});
+  if (const auto why_not = cache.prepare(stream, what_, std::span<const dims>{shapes})) {
+    throw error{fmt::format("the chain could not be prepared: {}", why_not->text())};
+  }
 }
 
 }  // namespace reprise::bench

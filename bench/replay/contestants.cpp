@@ -1,6 +1,5 @@
 #include "bench/replay/contestants.hpp"
 
-#include <algorithm>
 #include <array>
 
 namespace reprise::bench {
@@ -10,13 +9,6 @@ namespace {
 constexpr std::array<int, 3> fact_counts{1, 8, 32};
 
 }  // namespace
-
-void host_block::fill(std::size_t round) {
-  for (std::size_t i = 0; i < pageable.size(); ++i) {
-    pageable[i] = static_cast<float>((i * 7 + round * 13) % 101) - 50.0F;
-  }
-  std::ranges::copy(pageable, pinned_copy.data());
-}
 
 contestants::contestants(pool& memory, stream_ref stream, const host_block& block,
                          std::int64_t nodes, void* native_stream)
@@ -49,20 +41,9 @@ void contestants::add_bare(pool& memory, bool staged, void* native_stream) {
   made.row.measured = native_stream != nullptr;
   if (native_stream == nullptr) return;
 
-  bare& own = bare_.emplace_back(memory, stream_, staged ? nullptr : sources_.input.all().data());
-  float* const between = own.between.all().data();
-  own.chain = std::make_unique<raw_chain>(
-      native_stream,
-      chain_memory{own.source, between, between + chain_elements, own.out.all().data()},
-      sources_.gain.all().data(), nodes_);
-  if (staged) {
-    made.call = [this, &own] {
-      own.chain->copy_and_launch(block_.pinned_copy.data(), own.input.all().data());
-    };
-  } else {
-    made.call = [&own] { own.chain->launch(); };
-  }
-  made.result = [&own] { return static_cast<const float*>(own.out.all().data()); };
+  bare_chain& own = bare_.emplace_back(memory, stream_, sources_, nodes_, staged, native_stream);
+  made.call = [this, &own] { own.launch(block_); };
+  made.result = [&own] { return own.out(); };
 }
 
 }  // namespace reprise::bench

@@ -3,13 +3,12 @@
 
 #include <functional>
 #include <list>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "bench/replay/bare_chain.hpp"
 #include "bench/replay/chain_step.hpp"
-#include "bench/replay/raw_cuda.hpp"
 #include "bench/replay/replay_bench.hpp"
 
 namespace reprise::bench {
@@ -22,19 +21,6 @@ struct contestant {
   std::function<step_counts()> counts;   // null of a bare launch
   std::vector<double> host_us;
   std::vector<double> device_us;
-};
-
-// Where the host's block lies, for those who stage it: pageable for Reprise, which does the rest,
-// and pinned for the bare launch, as whoever writes that has to keep it.
-struct host_block {
-  explicit host_block(device_ref device)
-      : pageable(chain_elements), pinned_copy{device, chain_elements} {}
-
-  // Another block for the next round.
-  void fill(std::size_t round);
-
-  std::vector<float> pageable;
-  pinned<float> pinned_copy;
 };
 
 // Everything that runs for one number of nodes. `native_stream` is null where there is no bare
@@ -57,20 +43,6 @@ class contestants {
     replay_cache cache;
     std::optional<step_result> last;
   };
-  // A graph of CUDA's own with the memory it touches.
-  struct bare {
-    bare(pool& memory, stream_ref stream, const float* from)
-        : between{memory, 2 * chain_elements, stream},
-          input{memory, chain_elements, stream},
-          out{memory, chain_elements, stream},
-          source{from == nullptr ? input.all().data() : from} {}
-
-    buffer<float> between;
-    buffer<float> input;  // where a staged block goes
-    buffer<float> out;
-    const float* source;
-    std::unique_ptr<raw_chain> chain;
-  };
 
   void add_cached(contest how, int facts, bool staged);
   void add_bare(pool& memory, bool staged, void* native_stream);
@@ -80,7 +52,7 @@ class contestants {
   std::int64_t nodes_;
   chain_sources sources_;
   std::list<cached> cached_;
-  std::list<bare> bare_;
+  std::list<bare_chain> bare_;
   std::vector<contestant> all_;
 };
 

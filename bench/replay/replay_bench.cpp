@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <span>
 
@@ -11,7 +10,6 @@
 #include "bench/replay/raw_cuda.hpp"
 #include "reprise/base/clock.hpp"
 #include "reprise/base/error.hpp"
-#include "reprise/device/enqueue.hpp"
 
 namespace reprise::bench {
 
@@ -32,26 +30,6 @@ void require(const replay_bench_options& options) {
   }
 }
 
-// The stream that `external` hands out; null on a device without one.
-void* native_stream_of(stream_ref stream) {
-  void* native = nullptr;
-  external(stream, "native stream", {}, [&](void* handed_out) { native = handed_out; });
-  stream.synchronize();
-  return native;
-}
-
-std::vector<float> read_back(stream_ref stream, const float* from) {
-  std::vector<float> host(chain_elements);
-  copy(stream, read<float>{view<const float>{from, host.size()}},
-       write<float>{view<float>{host.data(), host.size()}});
-  stream.synchronize();
-  return host;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return std::memcmp(a.data(), b.data(), chain_bytes) == 0;
-}
-
 // All ways of one number of nodes, measured round by round.
 class contest_rounds {
  public:
@@ -63,7 +41,7 @@ class contest_rounds {
     for (contestant& c : all_) {
       if (!c.row.measured) continue;
       call(c);
-      const std::vector<float> got = read_back(stream_, c.result());
+      const std::vector<float> got = chain_output(stream_, c.result());
       std::vector<float>& of_eager = expected[c.row.staged ? 1 : 0];
       if (c.row.how == contest::eager) of_eager = got;
       c.row.equal = c.row.equal && same_bits(got, of_eager);
@@ -214,7 +192,7 @@ replay_bench_report run_replay_bench(device_ref device, const replay_bench_optio
   require(options);
   stream work{device};
   pool memory{device, "bench replay"};
-  void* const native = raw_cuda_is_built() ? native_stream_of(work) : nullptr;
+  void* const native = native_stream_of(work);
 
   replay_bench_report report;
   report.bare = native != nullptr;

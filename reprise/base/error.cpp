@@ -31,6 +31,13 @@ std::string describe(const call_place& place, std::string_view what) {
                      place_text(place.from));
 }
 
+direct_refused::direct_refused(const void* word, std::string_view kind, std::string_view reader)
+    : usage_error{fmt::format("{} '{}' reads a direct input and is no kernel that says `indirect`; "
+                              "declare its cell so, or the input staged",
+                              kind, reader)},
+      word_{word},
+      reader_{fmt::format("{} '{}'", kind, reader)} {}
+
 out_of_memory::out_of_memory(const call_place& place, std::size_t asked, std::size_t free)
     : device_error{place,
                    fmt::format("out of memory: {} bytes asked, {} free; drop recordings, lower the "

@@ -30,6 +30,20 @@ class stale_error : public error {
   using error::error;
 };
 
+// Somebody who is no `indirect` kernel wants the elements of a direct input, which lies behind a
+// word of device memory. The recorder takes it as the sign to stage that input.
+class direct_refused : public usage_error {
+ public:
+  direct_refused(const void* word, std::string_view kind, std::string_view reader);
+
+  const void* word() const noexcept { return word_; }
+  const std::string& reader() const noexcept { return reader_; }  // "copy 'copy'"
+
+ private:
+  const void* word_;
+  std::string reader_;
+};
+
 // Where a device call failed: which call, on which device, from which source line.
 struct call_place {
   std::string_view call;

@@ -3,15 +3,13 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include "reprise/cuda/arch.hpp"
 #include "reprise/cuda/check.hpp"
 #include "reprise/cuda/device.hpp"
 
 namespace reprise {
 
 namespace {
-
-// This build carries PTX from 8.0 on (cmake/reprise.cmake), and nothing older can run it.
-constexpr int oldest_major = 8;
 
 struct detection {
   std::vector<cuda_row> rows;
@@ -66,10 +64,11 @@ cuda_row describe_card(int ordinal, int driver_version) {
   if (status != cudaSuccess) {
     cudaGetLastError();
     row.why_not = "the driver does not describe it: " + cuda::text_of(status);
-  } else if (row.compute_major < oldest_major) {
+  } else if (cuda::code_for({row.compute_major, row.compute_minor}, cuda::this_build()) ==
+             nullptr) {
     row.why_not =
-        fmt::format("its compute capability is {}.{}, and this build has code from {}.0 on",
-                    row.compute_major, row.compute_minor, oldest_major);
+        fmt::format("its compute capability is {}.{}, and this build has {}", row.compute_major,
+                    row.compute_minor, cuda::text_of(cuda::this_build()));
   } else if (mode == cudaComputeModeProhibited) {
     row.why_not = "its compute mode is \"prohibited\"; nvidia-smi -c DEFAULT allows it again";
   }

@@ -6,7 +6,6 @@
 #include <iterator>
 #include <list>
 
-#include "reprise/cuda/arch.hpp"
 #include "reprise/cuda/calibrate.hpp"
 #include "reprise/cuda/cuda_device.hpp"
 
@@ -52,12 +51,8 @@ std::list<Record> take_if(std::list<Record>& from, Is is) {
 }  // namespace
 
 // The error places of opening and closing name this file: no caller's line stands behind them.
-cuda_device::cuda_device(const cuda_row& row) : core_{row.ordinal, row.name} {
-  traits_.name = row.name;
-  traits_.model = row.model;
-  traits_.bodies = device_kind::cuda;
-  traits_.arch_chain = arch_chain(row.compute_major, row.compute_minor);
-
+cuda_device::cuda_device(const cuda_row& row)
+    : core_{row.ordinal, row.name}, traits_{traits_of(row)} {
   const auto here = std::source_location::current();
   core_.enter("open", here);
   const relaxed_mode relaxed;

@@ -39,6 +39,10 @@ std::string why_no_cuda();
 // Of the toolkit that this build was made with: "13.0"; empty in a build without the CUDA half.
 std::string cuda_toolkit_version();
 
+// What the device says of itself once it is open: its arch chain is that of the code which this
+// build has for it. Asks nobody.
+device_traits traits_of(const cuda_row& card);
+
 // Creates the device's primary context and leaves it to the process: a second open shares it.
 // Throws usage_error, naming what to do instead, when there is no such usable device, and
 // device_error or out_of_memory when the context cannot be made.

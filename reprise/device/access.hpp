@@ -11,7 +11,14 @@ struct access {
   const void* begin = nullptr;
   std::size_t bytes = 0;
   bool writes = false;
+  // `begin` is a word of device memory; the span begins where it points when the work runs.
+  bool indirect = false;
 };
+
+// Bytes at `begin` itself.
+constexpr std::size_t bytes_at_begin(const access& one) {
+  return one.indirect ? sizeof(void*) : one.bytes;
+}
 
 // Bytes that a body did touch: touch_log.hpp.
 struct touched_range {

@@ -23,10 +23,17 @@
 
 namespace reprise {
 
-enum class device_kind : std::uint8_t { cpu, cuda };  // whose kernel bodies a device runs
+// Whose kernel bodies a device runs. `trial` is for tests: a device with few bodies, which run on
+// the host like those of `cpu` (sim::open_in_order).
+enum class device_kind : std::uint8_t { cpu, cuda, trial };
 
 constexpr std::string_view name_of(device_kind kind) {
-  return kind == device_kind::cpu ? "cpu" : "cuda";
+  switch (kind) {
+    case device_kind::cpu: return "cpu";
+    case device_kind::cuda: return "cuda";
+    case device_kind::trial: return "trial";
+  }
+  return "?";
 }
 
 // What a device says of itself; constant while it is open.
@@ -36,6 +43,7 @@ struct device_traits {
   device_kind bodies = device_kind::cpu;
   std::vector<std::string> arch_chain;  // best first: {"avx2", "generic"}, {"sm_90", …, "sm_80"}
   int threads = 1;                      // that a CPU body may use; 1 on a GPU
+  std::string arch_note = {};           // where the chain comes from, for people; may be empty
 };
 
 enum class memory_kind : std::uint8_t { device, pinned };

@@ -9,7 +9,9 @@
 #include "reprise/base/error.hpp"
 #include "reprise/base/mutant.hpp"
 #include "reprise/device/enqueue.hpp"
+#include "reprise/device/freed_memory.hpp"
 #include "reprise/device/ledger.hpp"
+#include "reprise/device/shown_work.hpp"
 #include "reprise/device/slab_store.hpp"
 
 namespace reprise {
@@ -19,6 +21,7 @@ device_state::device_state(std::unique_ptr<device_api> implementation,
     : table{std::move(kernels)},
       slabs{std::make_unique<slab_store>(*this)},
       ledger{std::make_unique<memory_ledger>()},
+      freed{std::make_unique<freed_memory>()},
       api{std::move(implementation)} {}
 
 device_state::~device_state() {
@@ -129,6 +132,7 @@ device::device(std::unique_ptr<device_api> implementation,
 
 void stream_ref::synchronize(std::source_location from) const {
   device_.api().synchronize(id_, from);
+  tell_waited(id_);
 }
 
 stream::stream(device_ref device, std::source_location from)
@@ -161,7 +165,7 @@ stream::~stream() {
 }
 
 void stream::synchronize(std::source_location from) const {
-  device_.api().synchronize(id_, from);
+  stream_ref{*this}.synchronize(from);
 }
 
 event::event(device_ref device, std::source_location from)
@@ -184,8 +188,23 @@ void event::record(stream_ref on, std::source_location from) {
   enqueue(on, work_kind::event_record, from);
 }
 
+namespace {
+
+work of_event(work_kind kind, event_id event, std::source_location from) {
+  work what;
+  what.kind = kind;
+  what.label = name_of(kind);
+  what.place = from;
+  what.event = event;
+  return what;
+}
+
+}  // namespace
+
 bool event::record_outside(stream_id on, std::source_location from) {
-  return device_.api().record_outside(on, id_, from);
+  if (!device_.api().record_outside(on, id_, from)) return false;
+  show_to_watches({device_, on}, of_event(work_kind::event_record, id_, from));
+  return true;
 }
 
 void event::wait(stream_ref on, std::source_location from) const {
@@ -193,11 +212,14 @@ void event::wait(stream_ref on, std::source_location from) const {
 }
 
 bool event::finished(std::source_location from) const {
-  return device_.api().finished(id_, from);
+  const bool passed = device_.api().finished(id_, from);
+  if (passed) tell_waited(id_);
+  return passed;
 }
 
 void event::synchronize(std::source_location from) const {
   device_.api().synchronize(id_, from);
+  tell_waited(id_);
 }
 
 void event::enqueue(stream_ref on, work_kind kind, std::source_location from) const {
@@ -207,12 +229,7 @@ void event::enqueue(stream_ref on, work_kind kind, std::source_location from) co
                     "stream's device",
                     name_of(kind), device_.name(), on.device().name())};
   }
-  work what;
-  what.kind = kind;
-  what.label = name_of(kind);
-  what.place = from;
-  what.event = id_;
-  reprise::enqueue(on, what);
+  reprise::enqueue(on, of_event(kind, id_, from));
 }
 
 }  // namespace reprise

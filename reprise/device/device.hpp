@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <concepts>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -24,6 +25,7 @@ namespace reprise {
 class kernel_table;  // kernel/registry.hpp; the device carries the pointer, so a launch is one load
 class launch_gate;   // gate.hpp
 class memory_ledger;  // ledger.hpp
+class freed_memory;   // freed_memory.hpp
 class slab_store;     // slab_store.hpp
 class stream_ref;
 
@@ -48,6 +50,7 @@ struct device_state {
   std::shared_ptr<const kernel_table> table;
   std::unique_ptr<slab_store> slabs;
   std::unique_ptr<memory_ledger> ledger;
+  std::unique_ptr<freed_memory> freed;
   std::atomic<launch_gate*> gate{nullptr};
   std::atomic<int> open_captures{0};
 
@@ -161,18 +164,27 @@ struct workspace_ref {
   void* owner = nullptr;
 };
 
+// How a step's run takes a break (step_scope::eagerly): `run` is called now and at each replay.
+struct break_ref {
+  void (*eagerly)(void* owner, std::string_view why,
+                  const std::function<void(stream_ref)>& run) = nullptr;
+  void* owner = nullptr;
+};
+
 // Where work goes and which line sent it there. Made implicitly at each call, from a stream or from
-// a step's run, which lends workspace too.
+// a step's run, which lends workspace and takes breaks too.
 struct site {
   template <std::convertible_to<stream_ref> S>
   site(const S& s, std::source_location at = std::source_location::current())
       : stream{static_cast<stream_ref>(s)}, place{at} {
     if constexpr (requires { s.workspace(); }) workspace = s.workspace();
+    if constexpr (requires { s.breaks(); }) breaks = s.breaks();
   }
 
   stream_ref stream;
   std::source_location place;
   workspace_ref workspace;
+  break_ref breaks;
 };
 
 }  // namespace reprise

@@ -10,12 +10,14 @@
 #include "reprise/base/fault_points.hpp"
 #include "reprise/base/mutant.hpp"
 #include "reprise/device/ledger.hpp"
+#include "reprise/device/shown_work.hpp"
 
 namespace reprise {
 
 namespace {
 
 thread_local submission_watch* innermost_watch = nullptr;
+thread_local host_wait_watch* innermost_wait_watch = nullptr;
 
 }  // namespace
 
@@ -33,15 +35,42 @@ std::string_view name_of(work_kind kind) {
   return "?";
 }
 
-submission_watch::submission_watch(std::function<void(const work&)> see)
+submission_watch::submission_watch(seen see)
     : see_{std::move(see)}, outer_{std::exchange(innermost_watch, this)} {}
 
 submission_watch::~submission_watch() {
   innermost_watch = outer_;
 }
 
+host_wait_watch::host_wait_watch(std::function<void(stream_id)> stream,
+                                 std::function<void(event_id)> passed)
+    : stream_{std::move(stream)},
+      event_{std::move(passed)},
+      outer_{std::exchange(innermost_wait_watch, this)} {}
+
+host_wait_watch::~host_wait_watch() {
+  innermost_wait_watch = outer_;
+}
+
+void tell_waited(stream_id stream) {
+  for (host_wait_watch* w = innermost_wait_watch; w != nullptr; w = w->outer_) w->stream_(stream);
+}
+
+void tell_waited(event_id passed) {
+  for (host_wait_watch* w = innermost_wait_watch; w != nullptr; w = w->outer_) w->event_(passed);
+}
+
+void show_to_watches(stream_ref stream, const work& what) {
+  for (submission_watch* w = innermost_watch; w != nullptr; w = w->outer_) w->see_(stream, what);
+}
+
 node_id enqueue(stream_ref stream, const work& what) {
-  for (submission_watch* w = innermost_watch; w != nullptr; w = w->outer_) w->see_(what);
+  if (what.kind != work_kind::kernel) {  // kernel/launch.hpp has asked its cell
+    for (const access& one : what.accesses) {
+      if (one.indirect) throw direct_refused{one.begin, name_of(what.kind), what.label};
+    }
+  }
+  show_to_watches(stream, what);
   const node_id made = stream.device().api().submit(stream.id(), what);
   if (made != node_id::none) {
     each_pinned(stream.device(), what, [&](std::shared_ptr<const void> owner) {

@@ -27,16 +27,37 @@ node_id enqueue(stream_ref stream, const work& what);
 // writes to memory nobody named are refused.
 class submission_watch {
  public:
-  explicit submission_watch(std::function<void(const work&)> see);
+  using seen = std::function<void(stream_ref, const work&)>;
+
+  explicit submission_watch(seen see);
   ~submission_watch();
   submission_watch(const submission_watch&) = delete;
   submission_watch& operator=(const submission_watch&) = delete;
 
  private:
-  friend node_id enqueue(stream_ref, const work&);
-  std::function<void(const work&)> see_;
+  friend void show_to_watches(stream_ref, const work&);
+  seen see_;
   submission_watch* outer_;
 };
+
+// While it lives, it is told of each stream and event that this thread's host calls have waited
+// for.
+class host_wait_watch {
+ public:
+  host_wait_watch(std::function<void(stream_id)> stream, std::function<void(event_id)> passed);
+  ~host_wait_watch();
+  host_wait_watch(const host_wait_watch&) = delete;
+  host_wait_watch& operator=(const host_wait_watch&) = delete;
+
+ private:
+  friend void tell_waited(stream_id);
+  friend void tell_waited(event_id);
+  std::function<void(stream_id)> stream_;
+  std::function<void(event_id)> event_;
+  host_wait_watch* outer_;
+};
+void tell_waited(stream_id stream);
+void tell_waited(event_id passed);
 
 // Bytes between any of device, pinned and host memory. Pageable host memory may be reused when the
 // call returns, and is refused inside a capture.

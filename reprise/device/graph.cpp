@@ -17,35 +17,6 @@ namespace reprise {
 
 namespace {
 
-// Counts open captures for those who must not free memory meanwhile.
-class open_capture {
- public:
-  open_capture(stream_ref stream, std::source_location from) : stream_{stream} {
-    stream_.device().state().slabs->settle();
-    stream_.device().api().begin_capture(stream_.id(), from);
-    ++stream_.device().state().open_captures;
-  }
-  ~open_capture() {
-    if (!ended_ && !REPRISE_MUTANT(capture_is_left_open)) {
-      landmark("capture: abandoned");
-      stream_.device().api().abandon_capture(stream_.id());
-    }
-    --stream_.device().state().open_captures;
-  }
-  open_capture(const open_capture&) = delete;
-  open_capture& operator=(const open_capture&) = delete;
-
-  graph_id end(std::source_location from) {
-    const graph_id made = stream_.device().api().end_capture(stream_.id(), from);
-    ended_ = true;
-    return made;
-  }
-
- private:
-  stream_ref stream_;
-  bool ended_ = false;
-};
-
 void require_device(device_ref device, stream_ref stream, std::string_view call) {
   if (stream.device() == device) return;
   throw usage_error{
@@ -239,10 +210,31 @@ graph graph::without(std::span<const node_id> gone, std::source_location from) c
   return {device_, device_.api().clone_without(id_, gone, from)};
 }
 
+open_capture::open_capture(site at) : stream_{at.stream} {
+  stream_.device().state().slabs->settle();
+  stream_.device().api().begin_capture(stream_.id(), at.place);
+  ++stream_.device().state().open_captures;
+}
+
+open_capture::~open_capture() {
+  if (!ended_ && !REPRISE_MUTANT(capture_is_left_open)) {
+    landmark("capture: abandoned");
+    stream_.device().api().abandon_capture(stream_.id());
+  }
+  if (!ended_) --stream_.device().state().open_captures;
+}
+
+graph open_capture::end(std::source_location from) {
+  const graph_id made = stream_.device().api().end_capture(stream_.id(), from);
+  ended_ = true;
+  --stream_.device().state().open_captures;
+  return {stream_.device(), made};
+}
+
 graph capture(site at, const std::function<void(stream_ref)>& body) {
-  open_capture open{at.stream, at.place};
+  open_capture open{at};
   body(at.stream);
-  return {at.stream.device(), open.end(at.place)};
+  return open.end(at.place);
 }
 
 }  // namespace reprise

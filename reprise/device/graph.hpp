@@ -163,8 +163,25 @@ class graph : public graph_ref {
   }
 
  private:
-  friend graph capture(site, const std::function<void(stream_ref)>&);
+  friend class open_capture;
   using graph_ref::graph_ref;
+};
+
+// A capture of the stream, from here to `end`, on this thread: for those who begin and end in
+// different places. `capture` below is for the others. One that is not ended is abandoned.
+class open_capture {
+ public:
+  explicit open_capture(site at);
+  ~open_capture();
+  open_capture(const open_capture&) = delete;
+  open_capture& operator=(const open_capture&) = delete;
+
+  // Throws capture_error when anything made the capture invalid; the stream is usable after.
+  graph end(std::source_location from = std::source_location::current());
+
+ private:
+  stream_ref stream_;
+  bool ended_ = false;
 };
 
 // Records what `body` enqueues on the stream, and on streams that it forks and joins. Throws what

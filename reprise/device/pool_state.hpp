@@ -23,6 +23,7 @@
 #include "reprise/base/mutant.hpp"
 #include "reprise/base/mutex.hpp"
 #include "reprise/device/device.hpp"
+#include "reprise/device/freed_memory.hpp"
 #include "reprise/device/ledger.hpp"
 #include "reprise/device/slab_store.hpp"
 
@@ -73,6 +74,7 @@ class pool_state : public std::enable_shared_from_this<pool_state> {
 
   void release(std::byte* begin, std::size_t bytes, stream_id stream) noexcept {
     if (device_.state().ledger->closed()) return;
+    device_.state().freed->tell(begin, bytes);
     const bool captured = device_.state().is_captured(stream);
     const std::lock_guard lock{guard_};
     const std::size_t size = rounded(bytes);

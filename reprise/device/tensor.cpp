@@ -1,6 +1,13 @@
 #include "reprise/device/tensor.hpp"
 
+#include "reprise/base/error.hpp"
+#include "reprise/device/view.hpp"
+
 namespace reprise {
+
+void detail::refuse_direct(const void* word, const char* wanted) {
+  throw direct_refused{word, "host code", wanted};
+}
 
 std::string to_string(const dims& shape) {
   std::string text = "[";

@@ -15,9 +15,20 @@
 #include "reprise/device/pointer.hpp"
 #include "reprise/device/tensor.hpp"
 
+namespace reprise::detail {
+
+// Throws direct_refused (error.hpp): who wanted the elements of an input that lies behind a word.
+[[noreturn]] void refuse_direct(const void* word, const char* wanted);
+
+}  // namespace reprise::detail
+
 namespace reprise::REPRISE_BODIES {
 
 // Contiguous elements on a device, borrowed.
+//
+// A view of a direct input knows a word of device memory instead, which points to the elements when
+// a body runs (docs/recording.md). Only bodies whose cell says `indirect` are given one; they take
+// followed() first. Whoever asks one for its elements before is refused by name, on the host.
 template <class T>
 class view {
  public:
@@ -29,18 +40,47 @@ class view {
   // view<T> is a view<const T>.
   template <class U>
     requires std::is_same_v<const U, T>
-  REPRISE_HD view(const view<U>& other) : data_{address_of(other.data())}, size_{other.size()} {}
+  REPRISE_HD view(const view<U>& other) : data_{other.data_}, size_{other.size_} {}
 
-  REPRISE_HD pointer_to<T> data() const { return pointer_to<T>(data_); }
-  REPRISE_HD std::size_t size() const { return size_; }
-  REPRISE_HD std::size_t bytes() const { return size_ * sizeof(T); }
+  // Of `size` elements behind a word.
+  static view through(const std::byte* word, std::size_t size) {
+    return {reinterpret_cast<T*>(const_cast<std::byte*>(word)), size | direct};
+  }
+  REPRISE_HD bool is_direct() const { return (size_ & direct) != 0; }
+  // Elements that lie where the word points now, or where they are.
+  REPRISE_HD view followed() const {
+    if (!is_direct()) return *this;
+    const pointer_to<T* const> word{reinterpret_cast<T* const*>(data_)};
+    return view{static_cast<T*>(word[0]), size()};
+  }
+  // Where the elements are, or the word.
+  REPRISE_HD const void* place() const { return data_; }
+
+  REPRISE_HD pointer_to<T> data() const {
+    require_elements("data()");
+    return pointer_to<T>(data_);
+  }
+  REPRISE_HD std::size_t size() const { return size_ & ~direct; }
+  REPRISE_HD std::size_t bytes() const { return size() * sizeof(T); }
   // T&; what checked_ptr.hpp says in a checked compile.
-  REPRISE_HD decltype(auto) operator[](std::size_t i) const { return data()[i]; }
+  REPRISE_HD decltype(auto) operator[](std::size_t i) const { return pointer_to<T>(data_)[i]; }
   REPRISE_HD view subview(std::size_t first, std::size_t count) const {
+    require_elements("a part of it");
     return view{data_ + first, count};
   }
 
  private:
+  template <class>
+  friend class view;
+  static constexpr std::size_t direct = ~(~std::size_t{0} >> 1);  // no view has as many elements
+
+  REPRISE_HD void require_elements([[maybe_unused]] const char* wanted) const {
+#if !defined(__CUDA_ARCH__)
+    if (is_direct()) [[unlikely]]
+      detail::refuse_direct(data_, wanted);
+#endif
+  }
+
   T* data_ = nullptr;
   std::size_t size_ = 0;
 };
@@ -98,15 +138,15 @@ inline constexpr bool is_access<inout<T>> = true;
 
 template <class T>
 access access_of(const read<T>& argument) {
-  return {address_of(argument.data()), argument.bytes(), false};
+  return {argument.place(), argument.bytes(), false, argument.is_direct()};
 }
 template <class T>
 access access_of(const write<T>& argument) {
-  return {address_of(argument.data()), argument.bytes(), true};
+  return {argument.place(), argument.bytes(), true, argument.is_direct()};
 }
 template <class T>
 access access_of(const inout<T>& argument) {
-  return {address_of(argument.data()), argument.bytes(), true};
+  return {argument.place(), argument.bytes(), true, argument.is_direct()};
 }
 
 }  // namespace reprise::REPRISE_BODIES

@@ -7,6 +7,7 @@
 #include "reprise/base/error.hpp"
 #include "reprise/device/enqueue.hpp"
 #include "reprise/device/graph.hpp"
+#include "reprise/kernel/cpu_fallback.hpp"
 #include "reprise/kernel/registry.hpp"
 
 namespace reprise {
@@ -39,6 +40,8 @@ auto with_kernel_work(const site& at, const kernel<void(A...)>& k, Use&& use,
   const auto declare = [&](const auto& argument) {
     if constexpr (is_access<std::remove_cvref_t<decltype(argument)>>) {
       touches[count++] = access_of(argument);
+      if (argument.is_direct() && !cell.indirect) [[unlikely]]
+        throw direct_refused{argument.place(), "kernel", k.name()};
     }
   };
   (declare(arguments), ...);
@@ -63,8 +66,16 @@ auto with_kernel_work(const site& at, const kernel<void(A...)>& k, Use&& use,
 
 // In stream order; returns before the work has run. Which body runs was decided when the device was
 // opened. Throws usage_error when the device has no body for it. In a capture, the id of its node.
+// A device without CPU bodies runs one for a kernel that has no other, as cpu_fallback.hpp says.
 template <class... A>
 node_id launch(site at, const kernel<void(A...)>& k, std::type_identity_t<A>... arguments) {
+  const kernel_table* const table = at.stream.device().kernels();
+  if (table != nullptr) {
+    if (const cell_row* const cell = table->fallback(k.id())) [[unlikely]] {
+      detail::launch_on_cpu(at, k, *cell, arguments...);
+      return node_id::none;
+    }
+  }
   return detail::with_kernel_work(
       at, k, [&](const work& what) { return enqueue(at.stream, what); }, arguments...);
 }

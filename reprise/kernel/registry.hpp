@@ -2,9 +2,14 @@
 // every kernel is already resolved for that device.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
+#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +21,7 @@
 #include "reprise/device/cpu_call.hpp"
 #include "reprise/kernel/kernel.hpp"
 #include "reprise/kernel/pack.hpp"
+#include "reprise/kernel/parity.hpp"
 
 // A CUDA body in a `.cpp`: its address, or not_built{} in a build without CUDA.
 #if defined(REPRISE_HAS_CUDA) && !defined(REPRISE_CHECKED)
@@ -42,6 +48,11 @@ struct cell_row {
   std::string arch;
   std::string variant;
   bool built = false;
+  bool indirect = false;
+  bool replaces = false;  // a cell that is there already
+  bool (*available)(const device_traits&) = nullptr;
+  std::string source;
+  parity_bound bound;
 
   void (*body)() = nullptr;
   void (*invoke)(void* call, const std::byte* arguments) = nullptr;
@@ -53,7 +64,9 @@ struct cell_row {
 
 namespace reprise::REPRISE_BODIES {
 
-// One body of a kernel: for `device`, from `arch` on ("generic", "avx2", "sm_80", "sm_90a").
+// One body of a kernel: for `device`, from `arch` on: "generic", "avx2"; "sm_80" where it is code
+// that nvcc compiled for 8.0 or later, "sm_90a" where it must be what it compiled for 9.0a
+// (cuda/arch.hpp).
 template <class... A>
 struct cell {
   device_kind device;
@@ -62,6 +75,13 @@ struct cell {
   const char* variant = "default";
   // Device scratch in bytes for these arguments; the body gets it as its call's workspace().
   std::size_t (*workspace_bytes)(A...) = nullptr;
+  // The body takes followed() of its views before it reads them, so it can be given direct inputs.
+  bool indirect = false;
+  // Whether a device that runs `arch` can use it; null: each. One that throws says no.
+  bool (*available)(const device_traits&) = nullptr;
+  const char* source = nullptr;  // what it is and where it comes from; null: the file that adds it
+  parity_bound bound = {};       // of its outputs, against the generic CPU body
+  bool replace = false;          // takes the place of the cell that is there
 };
 
 // Whether a cell is registered. A checked compile of a file has the same list of cells, and of it
@@ -78,11 +98,16 @@ bool is_registered([[maybe_unused]] const cell<A...>& c) {
 
 template <class... A>
 void fill_row(const kernel<void(A...)>& k, const cell<A...>& c, cell_row& row) {
+  row.replaces = c.replace;
+  row.available = c.available;
+  if (c.source != nullptr) row.source = c.source;
+  row.bound = c.bound;
   row.id = k.id();
   row.kernel = k.text();
   row.device = c.device;
   row.arch = c.arch;
   row.variant = c.variant;
+  row.indirect = c.indirect;
   if (const auto* cpu = std::get_if<void (*)(cpu_call&, A...)>(&c.body)) {
     row.body = reinterpret_cast<void (*)()>(*cpu);
     row.invoke = &invoke_packed<cpu_call, A...>;
@@ -106,34 +131,51 @@ void fill_row(const kernel<void(A...)>& k, const cell<A...>& c, cell_row& row) {
 
 namespace reprise {
 
+// Why a cell does not run on a device, in words; empty where it does.
+std::string why_not(const cell_row& cell, const device_traits& device);
+// The same of its predicate alone. A null one says yes; one that throws says no, and its reason is
+// what it threw.
+std::string why_unavailable(bool (*available)(const device_traits&), const device_traits& device);
+
 // A value, filled once by explicit calls, then const.
 class kernel_registry {
  public:
-  // Throws usage_error when a cell is there already; then none was added. In a checked compile it
-  // adds the generic CPU body alone, as checked.
+  // Throws usage_error when a cell is there already and the new one does not say `replace`; then
+  // none was added. In a checked compile it adds the generic CPU body alone, as checked.
   template <class... A>
   void add(const kernel<void(A...)>& k,
-           std::initializer_list<std::type_identity_t<cell<A...>>> cells) {
+           std::initializer_list<std::type_identity_t<cell<A...>>> cells,
+           std::source_location from = std::source_location::current()) {
     std::vector<cell_row> fresh;
     for (const cell<A...>& c : cells) {
       if (is_registered(c)) fill_row(k, c, fresh.emplace_back());
     }
-    add_rows(std::move(fresh));
+    add_rows(std::move(fresh), from);
   }
 
   std::span<const cell_row> rows() const { return rows_; }
+  // The cells that `keep` says yes to.
+  kernel_registry only(const std::function<bool(const cell_row&)>& keep) const;
 
  private:
-  void add_rows(std::vector<cell_row> fresh);
+  void add_rows(std::vector<cell_row> fresh, std::source_location from);
 
   std::vector<cell_row> rows_;
 };
 
-// Every kernel resolved for one device: along its arch chain, the default variant, the first cell
-// that is built. Const after construction; lookups from any thread.
+// A variant that is asked for: taken where it is available, before later wishes and "default".
+struct variant_wish {
+  std::string variant;
+  std::string kernel = {};  // "matmul", or its text with the types; empty: every kernel
+};
+
+// Every kernel resolved for one device: along its arch chain, on each rung the variants that were
+// asked for and then the default, the first cell that is built and available. Const after
+// construction; lookups from any thread.
 class kernel_table {
  public:
-  kernel_table(const kernel_registry& registry, const device_traits& device);
+  kernel_table(const kernel_registry& registry, const device_traits& device,
+               std::span<const variant_wish> wishes = {});
 
   // Throws usage_error, naming the kernel, the device and what cells there are.
   const cell_row& resolve(kernel_id id, std::string_view kernel_name) const {
@@ -152,22 +194,48 @@ class kernel_table {
     return false;
   }
 
+  // On a device that runs no CPU bodies, the generic CPU body of a kernel that has no body here;
+  // null where there is none, or where none is needed. cpu_fallback.hpp runs it.
+  const cell_row* fallback(kernel_id id) const {
+    if (fallbacks_.empty()) return nullptr;
+    const auto found = fallbacks_.find(id);
+    return found == fallbacks_.end() ? nullptr : &found->second.cell;
+  }
+  // True at the first call for each kernel that falls back.
+  bool first_fallback(kernel_id id) const;
+
   std::span<const cell_row> resolved() const { return resolved_; }
+  // Of which cell each kernel got, fallbacks included: equal where every launch runs the same body.
+  std::uint64_t fingerprint() const { return fingerprint_; }
 
  private:
+  struct cpu_fallback {
+    cell_row cell;
+    mutable std::atomic<bool> told{false};
+  };
+  struct left_out {
+    cell_row cell;
+    std::string why;  // where its kind, arch and variant do not say it
+  };
+
   std::size_t start(kernel_id id) const { return static_cast<std::size_t>(id) & mask_; }
+  void add_fallbacks(const kernel_registry& registry);
+  void add_to_fingerprint(const cell_row& row);
   [[noreturn]] void refuse(kernel_id id, std::string_view kernel_name) const;
 
   std::string device_name_;
   bool checked_ = false;  // the device runs checked bodies
   std::vector<cell_row> resolved_;
-  std::vector<cell_row> unresolved_;    // cells that do not run here, for the message
+  std::vector<left_out> unresolved_;    // cells that do not run here, for the message
   std::vector<const cell_row*> slots_;  // open addressing, at most half full
   std::size_t mask_ = 0;
+  std::map<kernel_id, cpu_fallback> fallbacks_;
+  std::uint64_t fingerprint_ = 0xcbf29ce484222325u;
 };
 
 // Opens a device over an implementation of the seam with the kernels it can run.
 std::shared_ptr<const kernel_table> resolve_kernels(const kernel_registry& registry,
-                                                    const device_traits& device);
+                                                    const device_traits& device,
+                                                    std::span<const variant_wish> wishes = {});
 
 }  // namespace reprise

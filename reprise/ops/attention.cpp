@@ -11,6 +11,7 @@
 #include "reprise/ops/lanes.hpp"
 #include "reprise/ops/math.hpp"
 #include "reprise/ops/rows.hpp"
+#include "reprise/ops/sum_order.hpp"
 
 namespace reprise::REPRISE_BODIES {
 
@@ -284,8 +285,12 @@ void add_pair(kernel_registry& registry) {
         {device_kind::cpu, "avx512", ops::attention_cpu<ops::avx512_rung, A, C>},
 #endif
     {
-      device_kind::cuda, "sm_80", REPRISE_CUDA_BODY((ops::attention_cuda<A, C>)), "default",
-          workspace_bytes<A, C>
+      .device = device_kind::cuda, .arch = "sm_80",
+      .body = REPRISE_CUDA_BODY((ops::attention_cuda<A, C>)),
+      .workspace_bytes = workspace_bytes<A, C>,
+      .source = "attention.cu: keys in chunks of a fixed length, then their sums", .bound = {
+        .relative = 2 * ops::other_order_of_sums<A>.relative
+      }
     }
   });
 }

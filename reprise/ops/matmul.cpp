@@ -9,6 +9,7 @@
 #include "reprise/kernel/registry.hpp"
 #include "reprise/ops/lanes.hpp"
 #include "reprise/ops/rows.hpp"
+#include "reprise/ops/sum_order.hpp"
 
 namespace reprise::REPRISE_BODIES {
 
@@ -120,7 +121,10 @@ void add_pair(kernel_registry& registry) {
         {device_kind::cpu, "avx512", ops::matmul_cpu<ops::avx512_rung, A, W>},
 #endif
     {
-      device_kind::cuda, "sm_80", REPRISE_CUDA_BODY((ops::matmul_cuda<A, W>))
+      .device = device_kind::cuda, .arch = "sm_80",
+      .body = REPRISE_CUDA_BODY((ops::matmul_cuda<A, W>)),
+      .source = "matmul.cu: K is split by n, k and the types alone",
+      .bound = ops::other_order_of_sums<A>
     }
   });
   registry.add(matmul_add<A, W>, {
@@ -130,7 +134,10 @@ void add_pair(kernel_registry& registry) {
         {device_kind::cpu, "avx512", ops::matmul_add_cpu<ops::avx512_rung, A, W>},
 #endif
     {
-      device_kind::cuda, "sm_80", REPRISE_CUDA_BODY((ops::matmul_add_cuda<A, W>))
+      .device = device_kind::cuda, .arch = "sm_80",
+      .body = REPRISE_CUDA_BODY((ops::matmul_add_cuda<A, W>)),
+      .source = "matmul.cu: K is split by n, k and the types alone",
+      .bound = ops::other_order_of_sums<A>
     }
   });
 }

@@ -1,6 +1,7 @@
 #include "reprise/platform/platform.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -13,7 +14,6 @@
 #include "reprise/ops/builtin.hpp"
 #include "reprise/replay/stage_inputs.hpp"
 #include "reprise/sim/device.hpp"
-#include "reprise/sim/processor.hpp"
 #include "reprise/trace/tracing.hpp"
 
 namespace reprise {
@@ -41,6 +41,7 @@ device_row row_of(const cuda_row& card) {
   row.usable = card.usable;
   row.why_not = card.why_not;
   if (card.usable) {
+    row.traits = traits_of(card);
     row.limits = fmt::format("compute {}.{}, {} multiprocessors, {:.1f} GB, {} MB of L2",
                              card.compute_major, card.compute_minor, card.sm_count,
                              static_cast<double>(card.memory_bytes) * 1e-9, card.l2_bytes >> 20);
@@ -87,13 +88,11 @@ std::unique_ptr<device_api> open_implementation(const std::string& name,
 std::vector<device_row> list_devices() {
   std::vector<device_row> rows;
   for (const cuda_row& card : list_cuda_devices()) rows.push_back(row_of(card));
-  if (rows.empty()) rows.push_back({"cuda", "", false, why_no_cuda(), ""});
-  std::string chain;
-  for (const std::string& rung : sim::processor_arch_chain()) {
-    chain += (chain.empty() ? "" : ", ") + rung;
-  }
-  rows.push_back({"cpu", sim::processor_model(), true, "",
-                  fmt::format("{} threads, {}", sim::processor_threads(), chain)});
+  if (rows.empty()) rows.push_back({"cuda", "", false, why_no_cuda(), "", {}});
+  const device_traits cpu = sim::cpu_traits();
+  rows.push_back({"cpu", cpu.model, true, "",
+                  fmt::format("{} threads, {}", cpu.threads, fmt::join(cpu.arch_chain, ", ")),
+                  cpu});
   return rows;
 }
 
@@ -128,7 +127,7 @@ device open_device(std::string_view spec, const open_options& options,
   std::unique_ptr<device_api> implementation = open_implementation(name, options);
   if (options.counts) implementation = counting(std::move(implementation), options.counts);
   if (options.trace) implementation = tracing(std::move(implementation), options.trace);
-  auto table = resolve_kernels(kernels, implementation->traits());
+  auto table = resolve_kernels(kernels, implementation->traits(), options.variants);
   return device{std::move(implementation), std::move(table)};
 }
 

@@ -22,8 +22,9 @@ struct device_row {
   std::string name;   // "cpu", "cuda:0"; "cuda" when there is none
   std::string model;  // for people; empty when not usable
   bool usable = false;
-  std::string why_not;  // when it is not usable
-  std::string limits;   // "132 multiprocessors, 141 GB, compute 9.0"; for people
+  std::string why_not;   // when it is not usable
+  std::string limits;    // "132 multiprocessors, 141 GB, compute 9.0"; for people
+  device_traits traits;  // of a usable one, as it would have them when it is open
 };
 
 // Opens nothing and creates no context. The cpu is always the last row.
@@ -46,6 +47,7 @@ struct open_options {
   std::shared_ptr<trace_log> trace = {};     // where they are written down, if anywhere
   std::shared_ptr<sim::journal> into = {};   // what the simulated GPU finds; null: one of its own
   bool rare_ways = false;  // its seed takes fault points too, which changes what calls are made
+  std::vector<variant_wish> variants = {};  // of kernels, the most wanted first
 };
 
 // "auto", "cpu", "cuda:N", "sim:seed=N". Throws usage_error that names the device and what there is

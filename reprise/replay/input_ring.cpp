@@ -20,31 +20,51 @@ std::size_t words_of(std::size_t segments) {
   return 2 + 2 * segments;
 }
 
-}  // namespace
-
-bool input_ring::serves(device_ref device, bindings given, bool draws) {
-  const kernel_table* const table = device.kernels();
-  if (table == nullptr || !table->has(stage_inputs.id()) || given.size() >= 64) return false;
-  return draws || std::ranges::any_of(
-                      given, [](const binding& b) { return b.on_host && b.to.bytes() != 0; });
+std::size_t slot_bytes_of(const input_layout& layout) {
+  return stage_header_bytes + layout.bytes();
 }
 
-input_ring::input_ring(site side, pool& memory, bindings given, const input_layout& layout,
+std::size_t slots_of(std::size_t slot_bytes) {
+  return std::clamp(input_ring::small_ring / slot_bytes, input_ring::fewest_slots,
+                    input_ring::most_slots);
+}
+
+}  // namespace
+
+bool input_ring::serves(device_ref device, bindings given, const input_layout& layout, bool draws) {
+  const kernel_table* const table = device.kernels();
+  if (table == nullptr || !table->has(stage_inputs.id()) || layout.inputs() >= 64) return false;
+  return draws || std::ranges::any_of(given, [&](const binding& b) {
+           const input_layout::piece piece = layout.piece_of(b);
+           return piece.on_host && piece.bytes != 0;
+         });
+}
+
+std::size_t input_ring::device_bytes(const input_layout& layout, bool draws) {
+  return words_of(layout.inputs() + (draws ? 1 : 0)) * sizeof(std::uint64_t);
+}
+
+std::size_t input_ring::pinned_bytes(const input_layout& layout) {
+  const std::size_t slot = slot_bytes_of(layout);
+  return slot * slots_of(slot) + sizeof(std::uint64_t);
+}
+
+input_ring::input_ring(site side, run_memory& memory, bindings given, const input_layout& layout,
                        bool draws)
-    : slot_bytes_{stage_header_bytes + layout.bytes()},
-      slots_{std::clamp(small_ring / slot_bytes_, fewest_slots, most_slots)},
-      inputs_{given.size()},
-      segments_{given.size() + (draws ? 1 : 0)},
+    : slot_bytes_{slot_bytes_of(layout)},
+      slots_{slots_of(slot_bytes_)},
+      inputs_{layout.inputs()},
+      segments_{inputs_ + (draws ? 1 : 0)},
       block_bytes_{layout.bytes()},
       ring_{side.stream.device(), slot_bytes_ * slots_, side.place},
       consumed_{side.stream.device(), 1, side.place},
-      words_{memory, words_of(segments_), side.stream, side.place} {
+      words_{reinterpret_cast<std::uint64_t*>(memory.take(device_bytes(layout, draws), side.place)),
+             words_of(segments_)} {
   consumed_[0] = 0;
   std::vector<std::uint64_t> words(words_of(segments_), 0);
+  for (std::size_t i = 0; i < inputs_; ++i) words[2 + 2 * i] = layout.offset(i);
   for (const binding& b : given) {
-    const auto i = static_cast<std::size_t>(b.slot);
-    words[2 + 2 * i] = layout.offset(i);
-    words[3 + 2 * i] = b.to.bytes();
+    if (!b.is_output) words[3 + 2 * static_cast<std::size_t>(b.slot)] = layout.piece_of(b).bytes;
   }
   if (draws) {
     words[2 + 2 * inputs_] = layout.random_offset();
@@ -67,11 +87,13 @@ void input_ring::fill(site at, bindings given, const philox_counter* random,
   std::byte* const inputs = slot + stage_header_bytes;
   std::uint64_t there = 0;
   for (const binding& b : given) {
+    const input_layout::piece piece = layout.piece_of(b);
+    if (piece.bytes == 0) continue;
     const auto i = static_cast<std::size_t>(b.slot);
-    if (!b.on_host) {
-      copy_bytes(at, b.to.data, block + layout.offset(i), b.to.bytes());
-    } else if (b.to.bytes() != 0) {
-      std::memcpy(inputs + layout.offset(i), b.to.data, b.to.bytes());
+    if (!piece.on_host) {
+      copy_bytes(at, piece.from, block + layout.offset(i), piece.bytes);
+    } else {
+      std::memcpy(inputs + layout.offset(i), piece.from, piece.bytes);
       there |= std::uint64_t{1} << i;
     }
   }

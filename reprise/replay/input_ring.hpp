@@ -3,8 +3,8 @@
 //
 // Each replay has its slot; one is rewritten only when its replay has read it, which the host sees
 // in a pinned word without asking the device. When none is free the call waits, and the wait is
-// counted. Host inputs and the words of a random counter go this way; inputs on the device are
-// copied before the launch. One thread at a time.
+// counted. Host inputs, the words of direct ones and those of a random counter go this way; other
+// inputs on the device are copied before the launch. One thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 
 #include "reprise/device/memory.hpp"
 #include "reprise/replay/philox_counter.hpp"
+#include "reprise/replay/run_memory.hpp"
 #include "reprise/replay/signature.hpp"
 #include "reprise/replay/staging.hpp"
 
@@ -26,10 +27,14 @@ class input_ring {
   static constexpr std::size_t small_ring = std::size_t{128} << 10;  // bytes, where slots are small
 
   // Whether the device has a body of stage_inputs, and the call has something for it to bring.
-  static bool serves(device_ref device, bindings given, bool draws);
+  static bool serves(device_ref device, bindings given, const input_layout& layout, bool draws);
 
-  // Takes its memory; what the kernel counts with is set up in the order of `side`.
-  input_ring(site side, pool& memory, bindings given, const input_layout& layout, bool draws);
+  // Device memory that it takes from its run, and pinned memory that it allocates.
+  static std::size_t device_bytes(const input_layout& layout, bool draws);
+  static std::size_t pinned_bytes(const input_layout& layout);
+
+  // What the kernel counts with is set up in the order of `side`.
+  input_ring(site side, run_memory& memory, bindings given, const input_layout& layout, bool draws);
 
   // Captured before everything else that the recording does.
   void record(site captured, std::byte* block) const;
@@ -54,7 +59,7 @@ class input_ring {
   std::size_t block_bytes_;
   pinned<std::uint8_t> ring_;
   pinned<std::uint64_t> consumed_;
-  buffer<std::uint64_t> words_;
+  view<std::uint64_t> words_;
   std::uint64_t replays_ = 0;
   std::uint64_t waits_ = 0;
 };

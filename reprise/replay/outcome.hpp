@@ -1,6 +1,7 @@
 // What happened to one run of a step, and why it ran eagerly if it did.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -36,9 +37,13 @@ struct reason {
   std::string rule;
   std::vector<breach> breaches;  // the deciding one first
 
-  // One line: the rule, then fact, expected, actual and remedy of each breach.
+  // One line: the rule, then fact, expected, actual and remedy of the first breaches, and how many
+  // more there are: a model whose weights moved breaks two facts for each of them.
   std::string text() const;
+  static constexpr std::size_t most_breaches_told = 3;
 };
+
+std::shared_ptr<const reason> because(std::string rule, std::vector<breach> breaches = {});
 
 struct outcome {
   ran how = ran::eager;

@@ -3,15 +3,17 @@
 #include <fmt/format.h>
 
 #include <exception>
-#include <mutex>
 #include <utility>
 
+#include "reprise/base/clock.hpp"
 #include "reprise/base/error.hpp"
 #include "reprise/base/fault_points.hpp"
 #include "reprise/base/mutant.hpp"
-#include "reprise/base/mutex.hpp"
-#include "reprise/replay/recording_state.hpp"
+#include "reprise/replay/first_run.hpp"
+#include "reprise/replay/recorded_body.hpp"
+#include "reprise/replay/recording_job.hpp"
 #include "reprise/replay/warm_up_door.hpp"
+#include "reprise/telemetry/log.hpp"
 
 namespace reprise {
 
@@ -26,109 +28,235 @@ std::shared_ptr<const reason> failure(std::string_view phase, std::string_view w
                "the step ran eagerly; mend what it says and the next call records again"}}});
 }
 
-// When making a recording fails, the host waits for the side stream before anything it uses is
-// given back, and so that what the caller enqueues next comes after the state was put back.
-class settle_on_failure {
- public:
-  explicit settle_on_failure(stream_ref side) : side_{side} {}
-  ~settle_on_failure() {
-    if (std::uncaught_exceptions() == before_) return;
-    try {
-      side_.synchronize();
-    } catch (const error& failed) {
-      report_error(failed.what());
-    }
-  }
-  settle_on_failure(const settle_on_failure&) = delete;
-  settle_on_failure& operator=(const settle_on_failure&) = delete;
-
- private:
-  stream_ref side_;
-  int before_ = std::uncaught_exceptions();
-};
+// Thrown by a break in a rehearsal, which ends there. No std::exception: a body that catches those
+// does not catch it.
+struct break_reached {};
 
 }  // namespace
 
 recorder::recorder(device_ref device, eager_runner& fallback)
     : device_{device}, fallback_{fallback}, side_{device}, crossing_{device} {}
 
-recorded recorder::record(site at, const step& what, bindings given) {
+recorded recorder::record(site at, const step& what, bindings given,
+                          const recorder_options& options) {
   std::shared_ptr<const reason> why;
   {
-    const std::lock_guard one{one_capture_per_process};
-    std::string_view phase = "preparation";
+    job now{at, {side_, at.place}, what, given, options, false};
+    now.lock = std::unique_lock{one_capture_per_process};
+    std::optional<recording> made;
     try {
-      recording made = make(at, what, given, phase);
-      phase = "first replay";
-      if (std::optional<step_result> first = made.replay(at, given)) {
+      state_ptr state = begin(now);
+      now.phase = "first replay";
+      const double began = now_us();
+      if (now.has_breaks && !what.declared().work().empty()) {
+        // A replay would take the breaks of the step that was recorded, and not those of this one.
+        throw not_admitted{std::make_shared<const reason>(
+            reason{"breaks of a step that is built anew",
+                   {{what.name(), "no breaks, where same_work_as is said", "a break",
+                     "build the step once and leave same_work_as out"}}})};
+      }
+      if (now.has_breaks && !options.debug) {
+        const replay_id id = first_run{device_, crossing_, now, *state}.record();
+        state->phases.first_replay = (now_us() - began) / 1000 - state->phases.capture;
+        reserve_for_eager_runs(now, *state);
+        step_result first{{ran::captured, id, nullptr}, state->table, what.declared().id()};
+        return {std::move(first), recording{std::move(state)}};
+      }
+      made.emplace(recording{std::move(state)});
+      if (std::optional<step_result> first = made->replay(at, what, given)) {
         first->how = ran::captured;
+        made->state_->phases.first_replay = (now_us() - began) / 1000;
         return {*std::move(first), std::move(made)};
       }
       why = std::make_shared<const reason>(
-          reason{"fact changed while recording", made.terms().explain()});
+          reason{"fact changed while recording", made->terms().explain(what.declared())});
+    } catch (const not_admitted& refused) {
+      landmark("recorder: was not admitted");
+      why = refused.why;
     } catch (const std::exception& failed) {
+      // What is thrown in a break is the step's own, and a step that has run does not run again.
+      const bool has_run = made && made->replays() != 0 && !REPRISE_MUTANT(what_has_run_runs_again);
+      if (now.in_break || has_run) throw;
       landmark("recorder: gave up and ran eagerly");
-      why = failure(phase, failed.what());
+      why = failure(now.phase, failed.what());
     }
   }
   return {fallback_.run(at, what, given, {}, std::move(why)), std::nullopt};
 }
 
-recording recorder::make(site at, const step& what, bindings given, std::string_view& phase) {
-  const site side{side_, at.place};
-  auto state = std::make_unique<recording::state>(device_, what, given);
+prepared recorder::prepare(site at, const step& what, bindings like,
+                           const recorder_options& options) {
+  job now{at, {side_, at.place}, what, like, options, true};
+  now.lock = std::unique_lock{one_capture_per_process};
+  try {
+    state_ptr state = begin(now);
+    if (now.has_breaks) {
+      return {std::nullopt,
+              std::make_shared<const reason>(
+                  reason{"step has breaks",
+                         {{what.name(), "no breaks", "a break, which preparing would have to take",
+                           "run the step once: that records it"}}})};
+    }
+    return {recording{std::move(state)}, nullptr};
+  } catch (const not_admitted& refused) {
+    return {std::nullopt, refused.why};
+  } catch (const std::exception& failed) {
+    return {std::nullopt, failure(now.phase, failed.what())};
+  }
+}
+
+// All up to the first replay; of a step with breaks, all up to its first segment.
+recorder::state_ptr recorder::begin(job& now) {
+  auto state = std::make_unique<recording::state>(device_, now.what, now.given);
+  state->is_debug = now.options.debug;
+  state->bytes_per_node = device_.api().bytes_per_node(now.at.place);
   const settle_on_failure settle{side_};
 
   // The warm-up reads what the caller's stream has written, and the caller's stream goes on only
   // when the warm-up has left no trace.
-  crossing_.record(at.stream, at.place);
-  if (!REPRISE_MUTANT(warm_up_does_not_wait_for_the_caller)) crossing_.wait(side_, at.place);
-  phase = "warm-up";
-  const taken needs = warm_up(side, what, given, *state);
-  if (fault_point("recorder: waits for its warm-up")) side_.synchronize(at.place);
+  crossing_.record(now.at.stream, now.at.place);
+  if (!REPRISE_MUTANT(warm_up_does_not_wait_for_the_caller)) crossing_.wait(side_, now.at.place);
+  now.phase = "warm-up";
+  double began = now_us();
+  warm_up(now, *state);
+  if (fault_point("recorder: waits for its warm-up")) side_.synchronize(now.at.place);
+  state->phases.warm_up = (now_us() - began) / 1000;
 
-  phase = "capture";
-  state->block.emplace(state->memory, side_, needs.bytes, at.place);
-  state->draws = needs.draws;
-  if (input_ring::serves(device_, given, needs.draws != 0)) {
-    state->ring.emplace(side, state->memory, given, state->layout, needs.draws != 0);
-    state->inputs = staging{device_};  // the warm-up's copies are done
+  if (!now.has_breaks) {
+    now.phase = "capture";
+    fallback_.reserve(now.needs.block, now.at);
+    state->draws = now.needs.draws;
+    now.has_ring = !now.options.debug &&
+                   input_ring::serves(device_, now.given, state->layout, now.needs.draws != 0);
+    if (now.has_ring) {
+      now.needs.block +=
+          run_memory::taken_for(input_ring::device_bytes(state->layout, now.needs.draws != 0));
+    }
+    now.admit_memory(*state);
+    state->block.emplace(state->memory, side_, now.needs.block, now.at.place);
+    if (now.options.debug) {
+      state->inputs = staging{device_};
+      state->staged = state->block->take(state->layout.bytes(), now.at.place);
+    } else {
+      capture_whole(now, *state);
+    }
+  } else {
+    state->block.emplace(state->memory, side_);
   }
-  const graph captured = capture(side, [&](stream_ref) {
-    body_run run = run_body(side, what, given, state->layout, *state->block, nullptr, {},
-                            state->ring ? &*state->ring : nullptr);
-    state->staged = run.staged;
-    state->table->outputs = std::move(run.outputs);
-    if (run.draws == needs.draws || REPRISE_MUTANT(capture_may_draw_less)) return;
-    throw usage_error{
-        fmt::format("step '{}': the body drew {} random numbers in its warm-up and {} now; draw as "
-                    "many in every run of the same shapes",
-                    what.name(), needs.draws, run.draws)};
-  });
-  phase = "instantiation";
-  state->nodes = captured.size();
-  state->replayed.emplace(captured.instantiate(side));
+  crossing_.record(side_, now.at.place);
+  if (!REPRISE_MUTANT(caller_does_not_wait_for_the_warm_up)) {
+    crossing_.wait(now.at.stream, now.at.place);
+  }
+  return state;
+}
 
-  crossing_.record(side_, at.place);
-  if (!REPRISE_MUTANT(caller_does_not_wait_for_the_warm_up)) crossing_.wait(at.stream, at.place);
-  return recording{std::move(state)};
+// Once more for each input that was declared direct and turns out to have a reader that cannot
+// follow a word.
+void recorder::warm_up(job& now, recording::state& state) {
+  if (now.options.debug) state.layout = input_layout{now.what.declared(), now.given};
+  for (;;) {
+    try {
+      rehearse(now, state);
+      break;
+    } catch (const direct_refused& refused) {
+      if (!stage_after_all(now, state, refused)) throw;
+    }
+  }
+  if (now.has_breaks && state.layout.direct() != 0) {
+    // Readers behind the break are not known, and a first run cannot be taken back.
+    state.layout = input_layout{now.what.declared(), now.given};
+  }
 }
 
 // What the body's memory needs in one block, and how many random numbers it draws. The warm-up's
 // own memory goes back before anything is captured, for which the host waits here.
-recorder::taken recorder::warm_up(site side, const step& what, bindings given,
-                                  recording::state& state) {
-  pool own{device_, "warm-up of " + what.name()};
+void recorder::rehearse(job& now, recording::state& state) {
+  pool own{device_, "warm-up of " + now.what.name()};
   run_memory memory{own, side_};
-  warm_up_door door{what.declared(), memory, own, side_, side.place};
+  warm_up_door door{now.what.declared(), memory, own, now.side, now.is_prepared};
+  now.has_breaks = false;
+  const break_taker stops_there = [&](std::string_view, const break_work&) {
+    now.has_breaks = true;
+    throw break_reached{};
+  };
   try {
-    const body_run run = run_body(side, what, given, state.layout, memory, &state.inputs, {});
+    state.staged = memory.take(state.layout.bytes(), now.at.place);
+    try {
+      const recorded_body here{true};
+      const body_run run = run_body(now.side, now.what, now.given, state.layout, state.staged,
+                                    memory, {.now = &state.inputs}, stops_there);
+      check_outputs(now.what, now.given, run.outputs);
+      now.needs = {memory.needed(), memory.workspaces(), run.draws};
+    } catch (const break_reached&) {
+    }
     if (!REPRISE_MUTANT(warm_up_leaves_what_it_wrote)) door.restore();
-    return {memory.needed(), run.draws};
   } catch (...) {
     if (!REPRISE_MUTANT(failed_warm_up_leaves_what_it_wrote)) door.restore();
     throw;
   }
+}
+
+// What a step with breaks needs is known when it has run, and then nothing may fail it.
+void recorder::reserve_for_eager_runs(const job& now, const recording::state& state) {
+  try {
+    fallback_.reserve(state.block->needed(), now.at);
+  } catch (const error& failed) {
+    report_error(failed.what());
+  }
+}
+
+bool recorder::stage_after_all(job& now, recording::state& state, const direct_refused& refused) {
+  const signature& declared = now.what.declared();
+  for (std::size_t slot = 0; slot < state.layout.inputs(); ++slot) {
+    if (!state.layout.is_direct(slot)) continue;
+    if (state.staged + state.layout.offset(slot) != refused.word()) continue;
+    landmark("recorder: staged a direct input after all");
+    const std::string& name = declared.inputs()[slot].name;
+    state.staged_inputs.push_back({name, refused.reader()});
+    log_line(fmt::format(
+        "step '{}': the direct input '{}' is staged, since {} reads it and is no kernel that says "
+        "`indirect`; declare its cell so, or the input staged",
+        now.what.name(), name, refused.reader()));
+    state.layout =
+        input_layout{declared, now.given, state.layout.direct() & ~(std::uint64_t{1} << slot)};
+    return true;
+  }
+  return false;
+}
+
+void recorder::capture_whole(job& now, recording::state& state) {
+  double began = now_us();
+  if (now.has_ring) {
+    state.ring.emplace(now.side, *state.block, now.given, state.layout, now.needs.draws != 0);
+    state.inputs = staging{device_};  // the warm-up's copies are done
+  }
+  state.staged = state.block->take(state.layout.bytes(), now.at.place);
+  const break_taker too_late = [&](std::string_view why, const break_work&) {
+    throw usage_error{fmt::format(
+        "step '{}': the body takes the break '{}' now and took none in its warm-up; take the same "
+        "breaks in every run of the same shapes",
+        now.what.name(), why)};
+  };
+  const touched_by_capture touched{now.what.declared(), *state.block, state.terms};
+  const graph captured = capture(now.side, [&](stream_ref) {
+    const recorded_body here{true};
+    body_run run = run_body(now.side, now.what, now.given, state.layout, state.staged, *state.block,
+                            {.node = state.ring ? &*state.ring : nullptr}, too_late);
+    state.table->set(std::move(run.outputs));
+    if (run.draws == now.needs.draws || REPRISE_MUTANT(capture_may_draw_less)) return;
+    throw usage_error{
+        fmt::format("step '{}': the body drew {} random numbers in its warm-up and {} now; draw as "
+                    "many in every run of the same shapes",
+                    now.what.name(), now.needs.draws, run.draws)};
+  });
+  state.phases.capture = (now_us() - began) / 1000;
+
+  now.phase = "instantiation";
+  began = now_us();
+  state.nodes = captured.size();
+  now.admit(state.bytes());
+  state.segments.emplace_back().launched.emplace(captured.instantiate(now.side));
+  state.phases.instantiation = (now_us() - began) / 1000;
 }
 
 }  // namespace reprise

@@ -4,12 +4,19 @@
 // first replay is enqueued is undone to the bytes, state and streams from before the call; then the
 // step runs eagerly, and the reason says what failed. An error that the eager run raises too is the
 // caller's own.
+//
+// A step with breaks is recorded by running it once, segment by segment, since a break cannot be
+// rehearsed. When that fails behind a break, state is put back all the same, and the eager run
+// takes the breaks again.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string_view>
 
+#include "reprise/base/mutex.hpp"
 #include "reprise/replay/eager.hpp"
 #include "reprise/replay/recording.hpp"
 
@@ -20,6 +27,21 @@ struct recorded {
   std::optional<recording> made;
 };
 
+struct prepared {
+  std::optional<recording> made;
+  std::shared_ptr<const reason> why_not;  // null when made
+};
+
+// Asked with what a recording needs as far as it is known by then: its memory, before that is
+// taken, and its executables too, before they are made. Null lets it go on; a reason stops it
+// there.
+using admission = std::function<std::shared_ptr<const reason>(const recording_bytes& needs)>;
+
+struct recorder_options {
+  admission admit;     // empty: everything is admitted
+  bool debug = false;  // the whole body is one break: nothing is captured, all else is as ever
+};
+
 // One capture at a time per process: a second thread waits. Owns the stream on which warm-ups and
 // captures run. One thread at a time.
 class recorder {
@@ -28,15 +50,22 @@ class recorder {
   recorder(device_ref device, eager_runner& fallback);
 
   // The bindings passed signature::check.
-  recorded record(site at, const step& what, bindings given);
+  recorded record(site at, const step& what, bindings given, const recorder_options& options = {});
+  // Records without running the step: the inputs stand for their shapes, and the warm-up puts back
+  // overwrites too. A step with breaks cannot be prepared.
+  prepared prepare(site at, const step& what, bindings like, const recorder_options& options = {});
 
  private:
-  recording make(site at, const step& what, bindings given, std::string_view& phase);
-  struct taken {
-    std::size_t bytes = 0;
-    std::uint64_t draws = 0;
-  };
-  taken warm_up(site side, const step& what, bindings given, recording::state& state);
+  friend class first_run;
+  struct job;
+  using state_ptr = std::unique_ptr<recording::state>;
+
+  state_ptr begin(job& now);
+  void warm_up(job& now, recording::state& state);
+  void rehearse(job& now, recording::state& state);
+  void reserve_for_eager_runs(const job& now, const recording::state& state);
+  bool stage_after_all(job& now, recording::state& state, const direct_refused& refused);
+  void capture_whole(job& now, recording::state& state);
 
   device_ref device_;
   eager_runner& fallback_;

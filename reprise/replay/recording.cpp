@@ -1,11 +1,15 @@
 #include "reprise/replay/recording.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "reprise/base/clock.hpp"
 #include "reprise/base/error.hpp"
 #include "reprise/base/fault_points.hpp"
 #include "reprise/base/mutant.hpp"
+#include "reprise/replay/joined_work.hpp"
 #include "reprise/replay/recording_state.hpp"
+#include "reprise/replay/run_body.hpp"
 
 namespace reprise {
 
@@ -18,10 +22,11 @@ recording& recording::operator=(recording&& other) noexcept {
 
 recording::~recording() {
   if (!state_) return;
-  state_->table->current = replay_id::none;
+  const auto here = std::source_location::current();
+  state_->table->end(state_->device, state_->order.live(), here);
   if (REPRISE_MUTANT(recording_dies_before_its_last_replay)) return;
   try {
-    synchronize(std::source_location::current());
+    synchronize(here);
   } catch (const error& failure) {
     report_error(failure.what());
   }
@@ -33,9 +38,41 @@ const contract& recording::terms() const {
 std::size_t recording::nodes() const {
   return state_->nodes;
 }
-std::size_t recording::bytes() const {
-  const std::size_t ring = state_->ring ? state_->ring->pinned_bytes() : 0;
-  return state_->memory.bytes() + state_->inputs.pinned_bytes() + ring;
+std::size_t recording::segments() const {
+  return state_->segments.size();
+}
+
+std::vector<break_cost> recording::breaks() const {
+  std::vector<break_cost> all;
+  for (const state::segment& one : state_->segments) {
+    if (one.between == nullptr) continue;
+    const double mean = one.runs == 0 ? 0 : one.us / static_cast<double>(one.runs);
+    all.push_back({one.why, one.runs, mean});
+  }
+  return all;
+}
+
+recording_bytes recording::bytes_by_owner() const {
+  return state_->bytes();
+}
+
+recording_bytes recording::state::bytes() const {
+  recording_bytes bytes;
+  bytes.workspaces = block ? block->workspaces() : 0;
+  bytes.buffers = memory.bytes() - bytes.workspaces;
+  bytes.pinned = inputs.pinned_bytes() + (ring ? ring->pinned_bytes() : 0);
+  bytes.executables = nodes * bytes_per_node;
+  return bytes;
+}
+
+const recording_phases& recording::phases() const {
+  return state_->phases;
+}
+const std::vector<staged_after_all>& recording::staged_inputs() const {
+  return state_->staged_inputs;
+}
+std::uint64_t recording::replays() const {
+  return state_->replays;
 }
 std::uint64_t recording::staging_waits() const {
   return state_->inputs.waits() + (state_->ring ? state_->ring->waits() : 0);
@@ -43,39 +80,104 @@ std::uint64_t recording::staging_waits() const {
 std::size_t recording::staging_slots() const {
   return state_->ring ? state_->ring->slots() : 0;
 }
+std::shared_ptr<const reason> recording::outputs_held() const {
+  return state_->table->refusal();
+}
 
-std::optional<step_result> recording::replay(site at, bindings given) {
-  if (!state_->terms.fits(given)) return std::nullopt;
-  if (!state_->terms.holds()) {
+std::optional<step_result> recording::replay(site at, const step& what, bindings given) {
+  if (!state_->terms.fits(what.declared(), given)) return std::nullopt;
+  if (!state_->terms.holds(what.declared())) {
     landmark("contract: breached");
     return std::nullopt;
   }
-  return replay_as_checked(at, given);
+  if (state_->table->refusal() != nullptr || overlaps(what, given)) return std::nullopt;
+  return replay_as_checked(at, what, given);
 }
 
-step_result recording::replay_as_checked(site at, bindings given) {
-  if (!REPRISE_MUTANT(replay_does_not_wait_for_another_stream)) {
-    state_->order.enter(at.stream, at.place);
+step_result recording::replay_as_checked(site at, const step& what, bindings given) {
+  // Ahead of everything that changes: what the caller gave cannot be undone.
+  if (!state_->is_debug) check_outputs(what, given, state_->table->outputs());
+  const replay_id id = state_->begin(at, what, given);
+  for (state::segment& one : state_->segments) {
+    state_->launch(at, one);
+    if (one.between) state_->take_break(at, what, one);
   }
-  const replay_id id =
-      REPRISE_MUTANT(lease_outlives_a_replay) ? state_->table->current : next_replay();
-  state_->table->current = id;
-  philox_counter* const random = state_->draws != 0 ? state_->random : nullptr;
-  if (state_->ring) {
-    state_->ring->fill(at, given, random, state_->layout, state_->staged);
+  if (state_->is_debug) state_->run_whole_body(at, what, given);
+  state_->end(at, what, given);
+  return {{ran::replayed, id, nullptr}, state_->table, what.declared().id()};
+}
+
+replay_id recording::state::begin(site at, const step& what, bindings given) {
+  if (!REPRISE_MUTANT(replay_does_not_wait_for_another_stream)) order.enter(at.stream, at.place);
+  table->make_way(at);
+  const replay_id id = table->begin(at.stream);
+  if (is_debug) return id;  // the body's run stages its inputs
+  if (ring) {
+    ring->fill(at, given, random_of(what), layout, staged);
   } else {
-    state_->inputs.stage(at.stream, given, state_->layout, state_->staged, at.place, random);
+    inputs.stage(at.stream, given, layout, staged, at.place, random_of(what));
   }
-  state_->replayed->launch(at);
-  if (state_->ring) state_->ring->launched();
-  if (random != nullptr && !REPRISE_MUTANT(replay_draws_the_same_again)) {
-    random->advance(state_->draws);
+  return id;
+}
+
+void recording::state::launch(site at, segment& one) {
+  const bool is_first = &one == &segments.front();
+  if (one.launched) {
+    one.launched->launch(at);
+    if (ring && is_first) ring->launched();  // it has the node that brings the inputs
   }
-  return {{ran::replayed, id, nullptr}, state_->table};
+  if (is_first) ++replays;
+}
+
+void recording::state::take_break(site at, const step& what, segment& one) {
+  landmark("recording: took a break");
+  const double began = now_us();
+  run_break(at.stream, what.name(), one.why, one.between);
+  one.us += now_us() - began;
+  ++one.runs;
+}
+
+void recording::state::run_whole_body(site at, const step& what, bindings given) {
+  const break_taker at_once = [&](std::string_view why, const break_work& work) {
+    run_break(at.stream, what.name(), why, work);
+  };
+  block->restart(at.stream);
+  staged = block->take(layout.bytes(), at.place);
+  ++replays;
+  body_run run = run_body(at, what, given, layout, staged, *block, {.now = &inputs}, at_once);
+  check_outputs(what, given, run.outputs);
+  draws = run.draws;
+  table->set(std::move(run.outputs));
+}
+
+void recording::state::end(site at, const step& what, bindings given) {
+  copy_outputs(at, given, table->outputs());
+  philox_counter* const random = random_of(what);
+  if (random != nullptr && !REPRISE_MUTANT(replay_draws_the_same_again)) random->advance(draws);
+}
+
+bool recording::has(bindings given) const {
+  return std::ranges::any_of(given, [&](const binding& b) {
+    return !b.on_host && state_->block->contains(b.to.data, b.to.bytes());
+  });
+}
+
+std::shared_ptr<const reason> recording::overlaps(const step& what, bindings given) const {
+  if (state_->layout.direct() == 0) return nullptr;
+  for (const binding& b : given) {
+    if (b.is_output || !state_->layout.is_direct(static_cast<std::size_t>(b.slot))) continue;
+    if (!state_->block->contains(b.to.data, b.to.bytes())) continue;
+    return std::make_shared<const reason>(
+        reason{"inputs overlap",
+               {{what.declared().inputs()[static_cast<std::size_t>(b.slot)].name,
+                 "memory outside of the recording", "an output of this recording",
+                 "clone the output, or declare the input staged"}}});
+  }
+  return nullptr;
 }
 
 void recording::retire(std::source_location place) {
-  state_->table->current = replay_id::none;
+  state_->table->end(state_->device, state_->order.live(), place);
   state_->order.close(place);
 }
 
@@ -85,6 +187,10 @@ bool recording::retired(std::source_location place) const {
 
 void recording::synchronize(std::source_location place) const {
   state_->order.synchronize(place);
+}
+
+stream_id recording::last_stream() const {
+  return state_->order.last();
 }
 
 }  // namespace reprise

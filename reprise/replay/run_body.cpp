@@ -1,30 +1,68 @@
 #include "reprise/replay/run_body.hpp"
 
+#include <fmt/format.h>
+
+#include "reprise/device/enqueue.hpp"
+
 namespace reprise {
 
-body_run run_body(site at, const step& what, bindings given, const input_layout& layout,
-                  run_memory& memory, staging* from, observers watching, const input_ring* ring) {
-  body_run run;
-  run.staged = memory.take(layout.bytes(), at.place);
-  if (from != nullptr) {
-    from->stage(at.stream, given, layout, run.staged, at.place, what.declared().random());
-  }
+namespace {
 
-  if (ring != nullptr) ring->record(at, run.staged);
-
-  std::vector<tensor_ref> inputs(given.size());
+run_inputs inputs_in(std::byte* staged, const signature& declared, bindings given,
+                     const input_layout& layout) {
+  run_inputs inputs;
+  inputs.by_slot.resize(declared.inputs().size());
+  inputs.direct = layout.direct();
   for (const binding& b : given) {
+    if (b.is_output) continue;
     const auto slot = static_cast<std::size_t>(b.slot);
-    inputs[slot] = {run.staged + layout.offset(slot), b.to.type, b.to.shape,
-                    contiguous_strides(b.to.shape)};
+    // A direct input without a piece in the block is taken where it is.
+    const bool in_place = layout.is_direct(slot) && layout.piece_of(b).bytes == 0;
+    if (in_place) inputs.direct &= ~(std::uint64_t{1} << slot);
+    inputs.by_slot[slot] = {in_place ? b.to.data : staged + layout.offset(slot), b.to.type,
+                            b.to.shape, contiguous_strides(b.to.shape)};
+    inputs.given |= std::uint64_t{1} << slot;
   }
-  const auto* const random =
-      reinterpret_cast<const std::uint64_t*>(run.staged + layout.random_offset());
-  step_scope scope{what.declared(), at.stream, memory, inputs, random, watching, at.place};
+  inputs.random_words = reinterpret_cast<const std::uint64_t*>(staged + layout.random_offset());
+  return inputs;
+}
+
+}  // namespace
+
+body_run run_body(site at, const step& what, bindings given, const input_layout& layout,
+                  std::byte* staged, run_memory& memory, const input_source& from,
+                  const break_taker& breaks, observers watching) {
+  const signature& declared = what.declared();
+  if (from.now != nullptr) {
+    from.now->stage(at.stream, given, layout, staged, at.place, declared.random());
+  }
+  if (from.node != nullptr) from.node->record(at, staged);
+
+  step_scope scope{declared, at,      memory, inputs_in(staged, declared, given, layout),
+                   breaks,   watching};
   what.run(scope);
-  run.outputs = scope.finish();
-  run.draws = scope.drawn();
-  return run;
+  return {scope.finish(), scope.drawn()};
+}
+
+void check_outputs(const step& what, bindings given, std::span<const tensor_ref> made) {
+  for (const binding& b : given) {
+    if (!b.is_output) continue;
+    const auto slot = static_cast<std::size_t>(b.slot);
+    if (b.to.shape.count() == made[slot].shape.count()) continue;
+    throw usage_error{
+        fmt::format("step '{}': output '{}' has {} elements and its memory room for "
+                    "{}; give as many as the output has",
+                    what.name(), what.declared().outputs()[slot].name, made[slot].shape.count(),
+                    b.to.shape.count())};
+  }
+}
+
+void copy_outputs(site at, bindings given, std::span<const tensor_ref> made) {
+  for (const binding& b : given) {
+    if (!b.is_output) continue;
+    const tensor_ref& from = made[static_cast<std::size_t>(b.slot)];
+    copy_bytes(at, from.data, b.to.data, from.bytes());
+  }
 }
 
 }  // namespace reprise

@@ -15,16 +15,25 @@ namespace reprise {
 using observers = std::span<const std::shared_ptr<mark_observer>>;
 
 struct body_run {
-  std::byte* staged = nullptr;
   std::vector<tensor_ref> outputs;  // by slot
   std::uint64_t draws = 0;          // of the step's counter, which has not moved yet
 };
 
-// Takes the staged block and then all that the body takes from `memory`, in that order. With
-// `from`, the inputs are staged first; a capture leaves that out, since each replay does it, by
-// itself where there is a `ring`.
+// How the inputs of a run come into its staged block: one of these, or by each replay itself.
+struct input_source {
+  staging* now = nullptr;            // copied, ahead of the body
+  const input_ring* node = nullptr;  // captured, ahead of the body
+};
+
+// `staged` is the block of the layout's bytes, which the caller took from `memory` first.
 body_run run_body(site at, const step& what, bindings given, const input_layout& layout,
-                  run_memory& memory, staging* from, observers watching,
-                  const input_ring* ring = nullptr);
+                  std::byte* staged, run_memory& memory, const input_source& from,
+                  const break_taker& breaks, observers watching = {});
+
+// Throws usage_error unless each output that is bound to the caller's memory has room for exactly
+// what the run makes.
+void check_outputs(const step& what, bindings given, std::span<const tensor_ref> made);
+// Copies them there, in stream order.
+void copy_outputs(site at, bindings given, std::span<const tensor_ref> made);
 
 }  // namespace reprise

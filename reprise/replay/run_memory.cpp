@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::size_t alignment = 256;
 
-std::size_t aligned(std::size_t bytes) {
+}  // namespace
+
+std::size_t run_memory::taken_for(std::size_t bytes) {
   return std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
 }
-
-}  // namespace
 
 run_memory::run_memory(pool& from, stream_ref stream) : pool_{&from}, stream_{stream} {}
 
@@ -25,7 +25,7 @@ run_memory::run_memory(pool& from, stream_ref stream, std::size_t bytes, std::so
 }
 
 std::byte* run_memory::take(std::size_t bytes, std::source_location place) {
-  const std::size_t size = aligned(bytes);
+  const std::size_t size = taken_for(bytes);
   if (blocks_.empty() || filled_ + size > blocks_.back().bytes()) {
     if (fixed_) {
       throw capture_error{{"scratch", pool_->device().name(), place},
@@ -49,22 +49,39 @@ std::span<std::byte> run_memory::workspace(std::size_t bytes, std::span<std::byt
       blocks_.front().bytes() >= bytes) {
     return {blocks_.front().data(), bytes};
   }
-  if (held.size() < bytes) held = {take(bytes, place), bytes};
+  if (held.size() < bytes) {
+    held = {take(bytes, place), bytes};
+    workspaces_ += taken_for(bytes);
+  }
   return held.first(bytes);
 }
 
 void run_memory::restart(stream_ref stream) {
   stream_ = stream;
   for (block& b : blocks_) b.freed_on(stream);
-  if (blocks_.size() > 1) {
+  std::size_t total = 0;
+  for (const block& b : blocks_) total += b.bytes();
+  if (reserved_.bytes() != 0 && reserved_.bytes() >= total) {
+    reserved_.freed_on(stream);
+    blocks_.clear();
+    blocks_.push_back(std::move(reserved_));
+    reserved_ = {};
+  } else if (blocks_.size() > 1) {
     // One block of the whole size, so that it does not have to grow again.
-    std::size_t total = 0;
-    for (const block& b : blocks_) total += b.bytes();
     blocks_.clear();
     blocks_.emplace_back(*pool_, total, stream_);
   }
   filled_ = 0;
   needed_ = 0;
+  workspaces_ = 0;
+}
+
+void run_memory::reserve(std::size_t bytes, stream_ref stream, std::source_location place) {
+  const bool is_there =
+      reserved_.bytes() >= bytes || (blocks_.size() == 1 && blocks_.front().bytes() >= bytes);
+  if (bytes == 0 || is_there) return;
+  reserved_ = {};
+  reserved_ = block::fresh(*pool_, bytes, stream, place);
 }
 
 bool run_memory::contains(const void* begin, std::size_t bytes) const {

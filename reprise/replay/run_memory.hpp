@@ -22,6 +22,8 @@ class run_memory {
   run_memory(pool& from, stream_ref stream, std::size_t bytes, std::source_location place);
 
   std::byte* take(std::size_t bytes, std::source_location place);
+  // What taking `bytes` uses up.
+  static std::size_t taken_for(std::size_t bytes);
 
   // Scratch for one kernel: `held`, which grows where it is too small. Kernels of one branch run in
   // order and hold one; another branch holds its own.
@@ -30,10 +32,14 @@ class run_memory {
 
   // Starts over. What was handed out is handed out again; nothing shrinks.
   void restart(stream_ref stream);
+  // After the next restart there is room for `bytes`; what is handed out stays where it is.
+  void reserve(std::size_t bytes, stream_ref stream, std::source_location place);
 
   bool contains(const void* begin, std::size_t bytes) const;
   // Bytes that everything taken since the last restart needs in one block.
   std::size_t needed() const { return needed_; }
+  // Of these, what kernels have asked for as workspace.
+  std::size_t workspaces() const { return workspaces_; }
 
  private:
   pool* pool_;
@@ -42,6 +48,8 @@ class run_memory {
   std::vector<block> blocks_;  // the last one is being filled
   std::size_t filled_ = 0;     // of the last block
   std::size_t needed_ = 0;
+  std::size_t workspaces_ = 0;
+  block reserved_;
 };
 
 }  // namespace reprise

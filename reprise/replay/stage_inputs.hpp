@@ -10,7 +10,8 @@
 //     padding to 16
 //   words [2 + 2 segments], u64: replays so far, blocks that are done (0), then offset_i and
 //   bytes_i
-//     ascending; each offset is a multiple of 16, and segments lie 16 bytes apart at least
+//     ascending; each offset is a multiple of 16, and segments that have bytes lie 16 apart at
+//     least
 //   consumed [1], u64, pinned: replays whose slot has been read
 //
 // Reads whole units of 16 bytes, into the padding behind a segment. One launch at a time.

@@ -24,15 +24,36 @@ std::size_t half_bytes(std::size_t slot) {
 
 }  // namespace
 
-input_layout::input_layout(bindings given, bool random) : offsets_(given.size()) {
-  std::vector<std::size_t> sizes(given.size());
-  for (const binding& b : given) sizes[static_cast<std::size_t>(b.slot)] = b.to.bytes();
+std::uint64_t direct_inputs(const signature& declared, bindings given) {
+  std::uint64_t direct = 0;
+  for (const binding& b : given) {
+    if (b.is_output || b.on_host || b.to.bytes() == 0) continue;
+    const auto slot = static_cast<std::size_t>(b.slot);
+    if (declared.inputs()[slot].mode == input_mode::direct) direct |= std::uint64_t{1} << slot;
+  }
+  return direct;
+}
+
+input_layout::input_layout(const signature& declared, bindings given, std::uint64_t direct,
+                           direct_as how)
+    : offsets_(declared.inputs().size()), direct_{direct}, how_{how} {
+  std::vector<std::size_t> sizes(offsets_.size());
+  for (const binding& b : given) {
+    if (!b.is_output) sizes[static_cast<std::size_t>(b.slot)] = piece_of(b).bytes;
+  }
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     offsets_[i] = bytes_;
     bytes_ += rounded(sizes[i]);
   }
   random_offset_ = bytes_;
-  if (random) bytes_ += alignment;
+  if (declared.random() != nullptr) bytes_ += alignment;
+}
+
+input_layout::piece input_layout::piece_of(const binding& b) const {
+  if (b.is_output) return {};
+  if (!is_direct(static_cast<std::size_t>(b.slot))) return {b.to.data, b.to.bytes(), b.on_host};
+  if (how_ == direct_as::addresses) return {};
+  return {reinterpret_cast<const std::byte*>(&b.to.data), sizeof b.to.data, true};
 }
 
 void staging::stage(stream_ref stream, bindings given, const input_layout& layout, std::byte* block,
@@ -41,10 +62,11 @@ void staging::stage(stream_ref stream, bindings given, const input_layout& layou
   std::size_t first = layout.bytes();  // the span of the block that comes from the host
   std::size_t last = 0;
   for (const binding& b : given) {
-    if (!b.on_host || b.to.bytes() == 0) continue;
+    const input_layout::piece piece = layout.piece_of(b);
+    if (!piece.on_host || piece.bytes == 0) continue;
     const std::size_t offset = layout.offset(static_cast<std::size_t>(b.slot));
     first = std::min(first, offset);
-    last = std::max(last, offset + b.to.bytes());
+    last = std::max(last, offset + piece.bytes);
   }
   std::array<std::uint64_t, 2> words{};
   if (random != nullptr) {
@@ -55,9 +77,10 @@ void staging::stage(stream_ref stream, bindings given, const input_layout& layou
   if (first < last) {
     std::byte* const slot = free_slot(last - first, stream, place);
     for (const binding& b : given) {
-      if (!b.on_host || b.to.bytes() == 0) continue;
+      const input_layout::piece piece = layout.piece_of(b);
+      if (!piece.on_host || piece.bytes == 0) continue;
       const std::size_t offset = layout.offset(static_cast<std::size_t>(b.slot));
-      std::memcpy(slot + (offset - first), b.to.data, b.to.bytes());
+      std::memcpy(slot + (offset - first), piece.from, piece.bytes);
     }
     if (random != nullptr) {
       std::memcpy(slot + (layout.random_offset() - first), words.data(), sizeof words);
@@ -66,9 +89,10 @@ void staging::stage(stream_ref stream, bindings given, const input_layout& layou
   }
   // Inputs on the device come after: the one copy above may have run over their places.
   for (const binding& b : given) {
-    if (b.on_host) continue;
-    copy_bytes(at, b.to.data, block + layout.offset(static_cast<std::size_t>(b.slot)),
-               b.to.bytes());
+    const input_layout::piece piece = layout.piece_of(b);
+    if (piece.on_host || piece.bytes == 0) continue;
+    copy_bytes(at, piece.from, block + layout.offset(static_cast<std::size_t>(b.slot)),
+               piece.bytes);
   }
 }
 

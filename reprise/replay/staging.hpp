@@ -17,18 +17,40 @@
 
 namespace reprise {
 
-// Where each input lies behind the start of the staged block.
+// Whether a run gets direct inputs at their addresses, as an eager run does, or behind words that
+// each replay brings, as a recording and its warm-up do.
+enum class direct_as : std::uint8_t { addresses, words };
+
+// The inputs of this call that are declared direct and lie on the device; bit i is input i.
+std::uint64_t direct_inputs(const signature& declared, bindings given);
+
+// Where each input lies behind the start of the staged block: its elements, or the word of a direct
+// one.
 class input_layout {
  public:
-  explicit input_layout(bindings given, bool random = false);
+  input_layout(const signature& declared, bindings given, std::uint64_t direct = 0,
+               direct_as how = direct_as::words);
 
   std::size_t bytes() const { return bytes_; }
+  std::size_t inputs() const { return offsets_.size(); }
   std::size_t offset(std::size_t slot) const { return offsets_[slot]; }
   // Of the words of a philox_counter, behind the inputs, where the step draws.
   std::size_t random_offset() const { return random_offset_; }
+  std::uint64_t direct() const { return direct_; }
+  bool is_direct(std::size_t slot) const { return (direct_ >> slot & 1) != 0; }
+
+  // What of a binding is copied into the block; no bytes for outputs and where nothing is.
+  struct piece {
+    const std::byte* from = nullptr;
+    std::size_t bytes = 0;
+    bool on_host = false;
+  };
+  piece piece_of(const binding& b) const;
 
  private:
   std::vector<std::size_t> offsets_;
+  std::uint64_t direct_;
+  direct_as how_;
   std::size_t random_offset_ = 0;
   std::size_t bytes_ = 0;
 };

@@ -2,20 +2,37 @@
 
 #include <fmt/format.h>
 
+#include "reprise/base/mutant.hpp"
+
 namespace reprise {
 
-step_scope::step_scope(const signature& declared, stream_ref stream, run_memory& memory,
-                       std::span<const tensor_ref> inputs, const std::uint64_t* random_words,
-                       std::span<const std::shared_ptr<mark_observer>> observers,
-                       std::source_location place)
+step_scope::step_scope(const signature& declared, site at, run_memory& memory, run_inputs inputs,
+                       const break_taker& breaks,
+                       std::span<const std::shared_ptr<mark_observer>> observers)
     : declared_{&declared},
-      run_{stream, memory},
+      run_{at.stream, memory},
       memory_{&memory},
-      inputs_{inputs},
-      random_words_{random_words},
+      inputs_{std::move(inputs)},
+      breaks_{&breaks},
       observers_{observers},
-      place_{place},
+      place_{at.place},
       outputs_(declared.outputs().size()) {}
+
+break_ref step_scope::breaks() const {
+  return {[](void* self, std::string_view why, const break_work& work) {
+            static_cast<step_scope*>(self)->eagerly(why, work);
+          },
+          const_cast<step_scope*>(this)};
+}
+
+void step_scope::eagerly(std::string_view why, const break_work& work) {
+  (*breaks_)(why, work);
+}
+
+step::step(signature declared, std::function<void(step_scope&)> body, eager_only never)
+    : declared_{std::move(declared)}, body_{std::move(body)}, never_{std::move(never.why)} {
+  if (!REPRISE_MUTANT(steps_of_one_signature_share_recordings)) declared_.record_anew();
+}
 
 workspace_ref branch_scope::workspace() const {
   return {[](void* self, std::size_t bytes) {
@@ -35,7 +52,7 @@ random_base step_scope::draws(std::uint64_t count) {
   }
   const std::uint64_t offset = drawn_;
   drawn_ += count;
-  return {{random_words_, philox_counter{0}.words().size()}, offset};
+  return {{inputs_.random_words, philox_counter{0}.words().size()}, offset};
 }
 
 const tensor_ref& step_scope::input_at(int slot, signature_id of) const {
@@ -45,7 +62,12 @@ const tensor_ref& step_scope::input_at(int slot, signature_id of) const {
                     "this signature",
                     declared_->name())};
   }
-  return inputs_[static_cast<std::size_t>(slot)];
+  if ((inputs_.given >> slot & 1) == 0) {
+    throw usage_error{fmt::format(
+        "step '{}': the body reads input '{}', which this call left out; ask given() first",
+        declared_->name(), declared_->inputs()[static_cast<std::size_t>(slot)].name)};
+  }
+  return inputs_.by_slot[static_cast<std::size_t>(slot)];
 }
 
 tensor_ref step_scope::make_output(int slot, signature_id of, const dims& shape) {
@@ -62,8 +84,23 @@ tensor_ref step_scope::make_output(int slot, signature_id of, const dims& shape)
                                   declared_->name(), out.name)};
   }
   made = {nullptr, out.type, shape, contiguous_strides(shape)};
-  made.data = memory_->take(made.bytes(), place_);
+  made.data = memory_->take(bytes_of(shape, size_of(out.type)), place_);
   return made;
+}
+
+std::size_t step_scope::bytes_of(const dims& shape, std::size_t element_bytes) const {
+  constexpr std::size_t most = std::size_t{1} << 50;
+  std::size_t bytes = element_bytes;
+  for (int i = 0; i < shape.rank; ++i) {
+    const std::int64_t extent = shape[i];
+    if (extent < 0 || (extent != 0 && bytes > most / static_cast<std::size_t>(extent))) {
+      throw usage_error{fmt::format(
+          "step '{}': there is no memory of shape {}; say each extent, and one that a device has",
+          declared_->name(), to_string(shape))};
+    }
+    bytes *= static_cast<std::size_t>(extent);
+  }
+  return bytes;
 }
 
 std::vector<tensor_ref> step_scope::finish() const {

@@ -57,21 +57,44 @@ class mark_observer {
   virtual void on_mark(step_scope& run, point where, const tensor_ref& what) = 0;
 };
 
+// What the work of a break is called with: the run's stream, on which it enqueues or for which it
+// waits. Whatever it forks it joins again.
+using break_work = std::function<void(stream_ref)>;
+// How a run takes a break: at once, or as the end of a segment.
+using break_taker = std::function<void(std::string_view why, const break_work& work)>;
+
+// The inputs of a run, where the body finds them.
+struct run_inputs {
+  std::vector<tensor_ref> by_slot;  // no data: left out; of a direct one its word
+  std::uint64_t given = 0;          // bit i: input i is there
+  std::uint64_t direct = 0;         // bit i: input i lies behind its word
+  const std::uint64_t* random_words = nullptr;
+};
+
 // One run of a body. Only valid inside the body.
 class step_scope {
  public:
-  step_scope(const signature& declared, stream_ref stream, run_memory& memory,
-             std::span<const tensor_ref> inputs, const std::uint64_t* random_words,
-             std::span<const std::shared_ptr<mark_observer>> observers, std::source_location place);
+  // `breaks` and `observers` outlive the scope.
+  step_scope(const signature& declared, site at, run_memory& memory, run_inputs inputs,
+             const break_taker& breaks, std::span<const std::shared_ptr<mark_observer>> observers);
 
   operator stream_ref() const { return run_; }
   workspace_ref workspace() const { return run_.workspace(); }
+  break_ref breaks() const;
   // On a stream that the body has forked: const auto branch = run.on(side); launch(branch, …).
   branch_scope on(stream_ref branch) const { return {branch, *memory_}; }
 
+  // Whether the call has bound an optional input.
+  template <element T>
+  bool given(const input<T>& in) const {
+    return (inputs_.given >> in.slot() & 1) != 0;
+  }
+  // Throws usage_error when the call left it out.
   template <element T>
   view<const T> operator[](const input<T>& in) const {
-    return elements_of<const T>(input_at(in.slot(), in.of()));
+    const tensor_ref& at = input_at(in.slot(), in.of());
+    if ((inputs_.direct >> in.slot() & 1) == 0) return elements_of<const T>(at);
+    return view<const T>::through(at.data, at.shape.count());
   }
   template <element T>
   dims shape(const input<T>& in) const {
@@ -86,8 +109,15 @@ class step_scope {
   // Memory until the end of the body.
   template <element T>
   view<T> scratch(const dims& shape) {
-    return {reinterpret_cast<T*>(memory_->take(shape.count() * sizeof(T), place_)), shape.count()};
+    return {reinterpret_cast<T*>(memory_->take(bytes_of(shape, sizeof(T)), place_)), shape.count()};
   }
+
+  // A break: what `work` does cannot be captured. It is called now, when all before it is enqueued,
+  // and again at each replay, between two segments; so it keeps nothing of the body by reference,
+  // but may keep views of the run's memory, and what it refers to outlives the recording. What it
+  // leaves in the run's memory the rest of the body reads. `why` names it in reasons and reports.
+  // Throws usage_error, naming the break and the stream, when it leaves work unjoined.
+  void eagerly(std::string_view why, const break_work& work);
 
   // Reserves `count` draws of the step's counter, each a block of four 32-bit words, behind those
   // that this run has reserved. Throws usage_error when the signature names no counter.
@@ -105,12 +135,14 @@ class step_scope {
  private:
   const tensor_ref& input_at(int slot, signature_id of) const;
   tensor_ref make_output(int slot, signature_id of, const dims& shape);
+  // Throws usage_error where an extent is open, or the bytes are more than any device has.
+  std::size_t bytes_of(const dims& shape, std::size_t element_bytes) const;
 
   const signature* declared_;
   branch_scope run_;
   run_memory* memory_;
-  std::span<const tensor_ref> inputs_;
-  const std::uint64_t* random_words_;
+  run_inputs inputs_;
+  const break_taker* breaks_;
   std::uint64_t drawn_ = 0;
   std::span<const std::shared_ptr<mark_observer>> observers_;
   std::source_location place_;
@@ -126,9 +158,9 @@ struct eager_only {
 class step {
  public:
   step(signature declared, std::function<void(step_scope&)> body)
-      : declared_{std::move(declared)}, body_{std::move(body)} {}
-  step(signature declared, std::function<void(step_scope&)> body, eager_only never)
-      : declared_{std::move(declared)}, body_{std::move(body)}, never_{std::move(never.why)} {}
+      : step{std::move(declared), std::move(body), eager_only{}} {}
+  // The step has recordings of its own, though another be made with the same signature.
+  step(signature declared, std::function<void(step_scope&)> body, eager_only never);
 
   const signature& declared() const { return declared_; }
   const std::string& name() const { return declared_.name(); }

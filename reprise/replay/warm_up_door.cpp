@@ -20,16 +20,18 @@ bool covers(const declared_write& declared, const access& touched) {
 }  // namespace
 
 warm_up_door::warm_up_door(const signature& declared, const run_memory& own, pool& copies,
-                           stream_ref stream, std::source_location place)
+                           site side, bool saves_overwrites)
     : declared_{declared},
       own_{own},
       copies_{copies},
-      stream_{stream},
-      place_{place},
-      watch_{[this](const work& what) { see(what); }} {}
+      stream_{side.stream},
+      place_{side.place},
+      saves_overwrites_{saves_overwrites},
+      watch_{[this](stream_ref stream, const work& what) { see(stream, what); }} {}
 
-void warm_up_door::see(const work& what) {
+void warm_up_door::see(stream_ref stream, const work& what) {
   if (ours_) return;
+  if (!(stream == stream_)) branches_.insert(stream.id());
   for (const access& touched : what.accesses) {
     if (touched.writes && touched.bytes != 0) pass(what, touched);
   }
@@ -39,7 +41,7 @@ void warm_up_door::pass(const work& what, const access& touched) {
   if (own_.contains(touched.begin, touched.bytes)) return;
   for (const declared_write& declared : declared_.writes()) {
     if (!covers(declared, touched)) continue;
-    if (declared.restored) save(declared);
+    if (declared.restored || saves_overwrites_) save(declared);
     return;
   }
   if (REPRISE_MUTANT(unnamed_writes_pass_the_door)) return;
@@ -61,6 +63,10 @@ void warm_up_door::save(const declared_write& state) {
 
 void warm_up_door::restore() {
   ours_ = true;
+  for (const stream_id branch : branches_) {
+    stream_.device().state().order_after(branch, stream_, place_);
+  }
+  branches_.clear();
   while (!saved_.empty()) {
     const saved& last = saved_.back();
     copy_bytes({stream_, place_}, last.copy.data(), last.state->where.data, last.copy.bytes());

@@ -2,9 +2,11 @@
 //
 // A warm-up runs the body for real, and must leave no trace. So named state is copied aside just
 // before its first write, memory of the run itself may be written freely, an overwrite is harmless
-// by its declaration, and a write to anything else is refused by name.
+// by its declaration (but where no run of the same inputs follows: there it is copied aside too),
+// and a write to anything else is refused by name.
 #pragma once
 
+#include <set>
 #include <source_location>
 #include <vector>
 
@@ -18,11 +20,12 @@ namespace reprise {
 class warm_up_door {
  public:
   // Watches this thread while it lives. All references outlive it.
-  warm_up_door(const signature& declared, const run_memory& own, pool& copies, stream_ref stream,
-               std::source_location place);
+  warm_up_door(const signature& declared, const run_memory& own, pool& copies, site side,
+               bool saves_overwrites);
 
-  // Puts back all state that was written, in the order of the stream. When a copy fails, a second
-  // call goes on where the first one stopped.
+  // Puts back all state that was written, in the order of the stream and behind the body's
+  // branches, which a body that threw has not joined. When a copy fails, a second call goes on
+  // where the first one stopped.
   void restore();
 
  private:
@@ -31,7 +34,7 @@ class warm_up_door {
     block copy;
   };
 
-  void see(const work& what);
+  void see(stream_ref stream, const work& what);
   void pass(const work& what, const access& touched);
   void save(const declared_write& state);
 
@@ -40,6 +43,8 @@ class warm_up_door {
   pool& copies_;
   stream_ref stream_;
   std::source_location place_;
+  bool saves_overwrites_;
+  std::set<stream_id> branches_;  // that the body has worked on
   std::vector<saved> saved_;
   bool ours_ = false;  // the copies that the door itself makes pass unseen
   submission_watch watch_;

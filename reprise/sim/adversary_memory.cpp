@@ -35,7 +35,7 @@ void adversary::release(memory_kind kind, std::byte* block) noexcept {
     const work what = one->what->borrow();
     const auto late = std::ranges::find_if(what.accesses, [&](const access& a) {
       const auto* const at = static_cast<const std::byte*>(a.begin);
-      return a.bytes != 0 && memory_.owns(at, a.bytes) && memory_.same_block(at, block);
+      return a.bytes != 0 && memory_.owns(at, bytes_at_begin(a)) && memory_.same_block(at, block);
     });
     if (late == what.accesses.end()) continue;
     const bool pinned = kind == memory_kind::pinned;

@@ -13,8 +13,15 @@
 
 namespace reprise::sim {
 
+// What `cpu` says of itself: this processor, the rungs that it runs, and its threads.
+device_traits cpu_traits(int threads = 0);
+
 // `threads` for CPU bodies, the calling one counted; 0 takes as many as the process may use.
 std::unique_ptr<device_api> open_cpu(int threads = 0);
+
+// The same engine under other traits: for tests that need a device with bodies or an arch chain
+// that this machine has not. Its bodies are given a cpu_call, whatever kind they are of.
+std::unique_ptr<device_api> open_in_order(device_traits traits);
 
 struct adversary_options {
   std::uint64_t seed = 1;

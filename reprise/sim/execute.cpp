@@ -146,15 +146,30 @@ void adversary::execute_kernel(const item& one, const work& what) {
     for (bool further = true; further && covered < end;) {
       further = false;
       for (const access& a : what.accesses) {
-        const auto* const from = static_cast<const std::byte*>(a.begin);
         if (range.writes && !a.writes) continue;
-        if (from <= covered && covered < from + a.bytes) {
-          covered = std::min(end, from + a.bytes);
+        const auto cover = [&](const std::byte* from, std::size_t bytes) {
+          if (from > covered || covered >= from + bytes) return;
+          covered = std::min(end, from + bytes);
           further = true;
+        };
+        const auto* const begin = static_cast<const std::byte*>(a.begin);
+        if (!a.indirect) {
+          cover(begin, a.bytes);
+          continue;
         }
+        if (!range.writes) cover(begin, sizeof(void*));
+        cover(*static_cast<const std::byte* const*>(a.begin), a.bytes);
       }
     }
-    if (covered != end) {
+    const std::span<std::byte> workspace = what.kernel.workspace;
+    if (covered != end && !workspace.empty() && range.begin >= workspace.data() &&
+        covered == workspace.data() + workspace.size()) {
+      notes_.found(
+          finding_kind::undeclared_access,
+          fmt::format("{} {} {} bytes past its {} bytes of workspace; let its cell's "
+                      "workspace_bytes ask for them, or do not touch them",
+                      text_of(one, what), verb(range.writes), end - covered, workspace.size()));
+    } else if (covered != end) {
       notes_.found(finding_kind::undeclared_access,
                    fmt::format("{} {} {} bytes that its launch did not declare as {}; declare "
                                "them, or do not touch them",

@@ -67,15 +67,23 @@ class in_order final : public engine {
 
 }  // namespace
 
-std::unique_ptr<device_api> open_cpu(int threads) {
-  const int count = threads > 0 ? threads : processor_threads();
+device_traits cpu_traits(int threads) {
   device_traits traits;
   traits.name = "cpu";
   traits.model = processor_model();
   traits.bodies = device_kind::cpu;
   traits.arch_chain = processor_arch_chain();
-  traits.threads = count;
-  return std::make_unique<simulated_device>(std::move(traits), std::make_unique<in_order>(count));
+  traits.threads = threads > 0 ? threads : processor_threads();
+  return traits;
+}
+
+std::unique_ptr<device_api> open_cpu(int threads) {
+  return open_in_order(cpu_traits(threads));
+}
+
+std::unique_ptr<device_api> open_in_order(device_traits traits) {
+  auto engine = std::make_unique<in_order>(traits.threads);
+  return std::make_unique<simulated_device>(std::move(traits), std::move(engine));
 }
 
 }  // namespace reprise::sim

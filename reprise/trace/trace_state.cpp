@@ -27,8 +27,8 @@ namespace {
 // are not the host's; kernels, fills and external work do not touch the host's at all.
 released_memory meaning_of_released(work_kind kind, device_kind bodies) {
   const bool may_touch_host = kind == work_kind::copy || kind == work_kind::host_call;
-  return may_touch_host && bodies == device_kind::cpu ? released_memory::may_be_the_hosts
-                                                      : released_memory::names_its_block;
+  return may_touch_host && bodies != device_kind::cuda ? released_memory::may_be_the_hosts
+                                                       : released_memory::names_its_block;
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ traced_work renamed(const work& what, device_kind bodies, trace_numbers& numbers
   made.kind = what.kind;
   made.label = what.label;
   for (const access& one : what.accesses) {
-    made.accesses.push_back({range(one.begin, one.bytes), one.writes});
+    made.accesses.push_back({range(one.begin, bytes_at_begin(one)), one.writes && !one.indirect});
   }
   if (what.kind == work_kind::copy) {
     made.from = range(what.copy.from, what.copy.bytes);

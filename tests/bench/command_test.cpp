@@ -1,5 +1,6 @@
 // The benches as a person types them: the shape of their JSON and the counts in it, one clear line
 // for wrong input. Never a time.
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/command.hpp"
@@ -63,6 +64,58 @@ TEST_F(bench_command_test, replay_without_a_gpu_leaves_the_bare_launch_empty_and
   EXPECT_EQ(bare, 2);
   const run_result text = run("bench replay --device cpu --nodes 2 --repeats 1");
   EXPECT_NE(text.out.find("no bare launch"), std::string::npos) << text.out;
+}
+
+TEST_F(bench_command_test, cache_writes_each_figure_beside_its_floor_and_its_limit) {
+  const std::string command =
+      "bench cache --device cpu --nodes 2,5 --recordings 6 --repeats 3 --captures 2 --cycles 40";
+  const nlohmann::json value = json_of(command);
+  EXPECT_EQ(value.at("bench"), "cache");
+  EXPECT_EQ(value.at("device"), "cpu");
+  EXPECT_EQ(value.at("command"), "reprise " + command);
+  EXPECT_EQ(value.at("repeats"), 3);
+  EXPECT_EQ(value.at("other_recordings"), 6);
+  EXPECT_EQ(value.at("facts"), 32);
+  EXPECT_EQ(value.at("key_parts"), 12);
+  EXPECT_TRUE(value.at("no_bare_because").is_string());
+  std::map<std::string, nlohmann::json> figures;
+  for (const nlohmann::json& figure : value.at("figures")) {
+    figures[figure.at("what")] = figure;
+    EXPECT_TRUE(figure.at("floor").is_string());
+    EXPECT_GE(figure.at("us").at("count"), 2);
+  }
+  EXPECT_EQ(figures.size(), 8U);
+  EXPECT_EQ(figures.at("hit").at("limit_us"), 1.5);
+  EXPECT_TRUE(figures.at("hit").at("floor_us").is_null()) << "there is no bare launch here";
+  EXPECT_TRUE(figures.at("hit").at("within").is_null());
+  for (const char* miss : {"miss, not prepared", "miss, not admitted yet", "miss, over budget"}) {
+    EXPECT_EQ(figures.at(miss).at("floor"), "eager");
+    EXPECT_EQ(figures.at(miss).at("limit_us"), 3.0);
+    EXPECT_TRUE(figures.at(miss).at("adds_us").is_number());
+    EXPECT_TRUE(figures.at(miss).at("within").is_boolean());
+  }
+  ASSERT_EQ(value.at("captures").size(), 2U);
+  EXPECT_EQ(value.at("captures").at(1).at("nodes"), 5);
+  EXPECT_EQ(value.at("captures").at(1).at("us_per_node").at("capture").at("count"), 2);
+  const nlohmann::json& cycles = value.at("cycles");
+  EXPECT_EQ(cycles.at("captured"), 40);
+  EXPECT_EQ(cycles.at("evicted"), 32);
+  EXPECT_EQ(cycles.at("limit_bytes"), 2 << 20);
+  EXPECT_EQ(cycles.at("within"), true);
+  for (const nlohmann::json& calls : value.at("calls")) {
+    EXPECT_EQ(calls.at("as_planned"), calls.at("calls"));
+    EXPECT_EQ(calls.at("bitwise_equal"), true);
+  }
+}
+
+TEST_F(bench_command_test, cache_says_nothing_of_the_misses_that_it_plans) {
+  const run_result quiet =
+      run("bench cache --device cpu --nodes 1 --recordings 2 --repeats 1 --captures 1 --cycles 4 "
+          "--quiet --json " +
+          (folder / "out.json").string());
+  EXPECT_EQ(quiet.exit_code, 0);
+  EXPECT_EQ(quiet.out, "");
+  EXPECT_EQ(quiet.err, "");
 }
 
 TEST_F(bench_command_test, decode_writes_a_row_for_each_batch_with_its_floor_and_its_counts) {
@@ -157,6 +210,10 @@ TEST_F(bench_command_test, wrong_words_are_one_line_and_exit_2) {
   expect_refused("bench replay --repeats many", "many");
   expect_refused("bench replay --device cuda:9", "cuda:9");
   expect_refused("bench replay --device ''", "reprise:");
+  for (const char* option : {"--nodes", "--recordings", "--repeats", "--captures", "--cycles"}) {
+    expect_refused(std::string{"bench cache "} + option + " 0", option);
+  }
+  expect_refused("bench cache --json /nowhere/x.json", "/nowhere/x.json");
   expect_refused("bench decode --batch-sizes 0", "--batch-sizes");
   expect_refused("bench decode --batch-sizes 1,x", "x");
   expect_refused("bench decode --tokens 0", "--tokens");
@@ -171,7 +228,8 @@ TEST_F(bench_command_test, wrong_words_are_one_line_and_exit_2) {
 }
 
 TEST_F(bench_command_test, help_has_an_example_for_each_bench) {
-  for (const char* verb : {"bench ", "bench decode ", "bench replay ", "bench sim "}) {
+  for (const char* verb :
+       {"bench ", "bench cache ", "bench decode ", "bench replay ", "bench sim "}) {
     const run_result result = run(std::string{verb} + "--help");
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_NE(result.out.find("Example: reprise bench"), std::string::npos) << verb;

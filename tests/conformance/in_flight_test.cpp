@@ -117,7 +117,7 @@ TEST_P(rule_16, a_recording_that_dies_waits_for_its_last_replay) {
   ASSERT_TRUE(done.made.has_value());
   event passed{dev()};
   held_stream held{s()};
-  ASSERT_TRUE(done.made->replay(s(), {adder.x.from_host(one)}).has_value());
+  ASSERT_TRUE(done.made->replay(s(), what, {adder.x.from_host(one)}).has_value());
   passed.record(s());
   EXPECT_STILL_HELD(held);
   host_thread releasing{dev(), [&] { held.release(); }};

@@ -56,7 +56,7 @@ TEST_P(rule_15, a_recording_comes_between_the_works_around_it) {
   for (int i = 0; i < 10; ++i) fill(s(), write<float>{adder.total}, static_cast<float>(i));
   recorded done = maker.record(s(), what, {adder.x.from_host(ones)});
   ASSERT_TRUE(done.made.has_value());
-  const auto second = done.made->replay(s(), {adder.x.from_host(ones)});
+  const auto second = done.made->replay(s(), what, {adder.x.from_host(ones)});
   ASSERT_TRUE(second.has_value());
   EXPECT_EQ(read_back(s(), adder.total), std::vector<float>(1000, 11.0F));
 }
@@ -70,16 +70,16 @@ TEST_P(rule_15, a_replay_on_another_stream_waits_for_the_last_one) {
   std::vector<float> values{0, 0, 0};
   recorded done = maker.record(s(), what, {adder.x.from_host(values)});
   ASSERT_TRUE(done.made.has_value());
-  for (int i = 0; i < 8; ++i) done.made->replay(s(), {adder.x.from_host(values)});
+  for (int i = 0; i < 8; ++i) done.made->replay(s(), what, {adder.x.from_host(values)});
   const stream other{dev()};
   const pinned<float> out{dev(), 3};
   event passed{dev()};
   other.synchronize();
   held_stream held{s()};
   values = {1, 0, 0};
-  ASSERT_TRUE(done.made->replay(s(), {adder.x.from_host(values)}).has_value());
+  ASSERT_TRUE(done.made->replay(s(), what, {adder.x.from_host(values)}).has_value());
   values = {0, 10, 0};
-  const auto second = done.made->replay(other, {adder.x.from_host(values)});
+  const auto second = done.made->replay(other, what, {adder.x.from_host(values)});
   ASSERT_TRUE(second.has_value());
   copy(other, read<float>{(*second)[adder.sum].get()}, write<float>{out});
   passed.record(other);

@@ -124,7 +124,7 @@ TEST_P(rule_19, inputs_of_queued_replays_lie_in_slots_of_their_own) {
   for (std::size_t i = 1; i <= slots; ++i) {
     value = {static_cast<float>(i)};
     sum += value[0];
-    ASSERT_TRUE(done.made->replay(s(), {adder.x.from_host(value)}).has_value());
+    ASSERT_TRUE(done.made->replay(s(), what, {adder.x.from_host(value)}).has_value());
   }
   EXPECT_EQ(done.made->staging_waits(), 0U);
   EXPECT_STILL_HELD(held);
@@ -155,7 +155,7 @@ TEST_P(rule_19, a_slot_is_rewritten_only_when_its_replay_has_read_it) {
   for (std::size_t i = 1; i <= done.made->staging_slots() + 1; ++i) {
     value = {static_cast<float>(i)};
     sum += value[0];
-    done.made->replay(s(), {adder.x.from_host(value)});
+    done.made->replay(s(), what, {adder.x.from_host(value)});
   }
   through = true;
   releasing.join();

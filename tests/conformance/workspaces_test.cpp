@@ -69,8 +69,8 @@ TEST_P(rule_20, recordings_that_run_on_two_streams_at_once_do_not_meet) {
   ASSERT_TRUE(a.made.has_value() && b.made.has_value());
   const stream other{dev()};
   for (int i = 0; i < 20; ++i) {
-    const auto of_a = a.made->replay(s(), {first.x.from_host(none)});
-    const auto of_b = b.made->replay(other, {second.x.from_host(none)});
+    const auto of_a = a.made->replay(s(), first.what, {first.x.from_host(none)});
+    const auto of_b = b.made->replay(other, second.what, {second.x.from_host(none)});
     ASSERT_TRUE(of_a.has_value() && of_b.has_value());
     EXPECT_TRUE(std::ranges::all_of(output_of(s(), first, *of_a), [](int v) { return v == 1; }));
     EXPECT_TRUE(std::ranges::all_of(output_of(other, second, *of_b), [](int v) { return v == 2; }));
@@ -91,7 +91,7 @@ TEST_P(rule_20, D14_a_recording_that_is_destroyed_takes_nothing_from_another) {
   EXPECT_LT(leased(), with_both);
   const auto poison = filled<std::uint8_t>(with_both, std::uint8_t{0xff});
   for (int i = 0; i < 10; ++i) {
-    const auto of_b = b.made->replay(s(), {second.x.from_host(none)});
+    const auto of_b = b.made->replay(s(), second.what, {second.x.from_host(none)});
     ASSERT_TRUE(of_b.has_value());
     EXPECT_TRUE(std::ranges::all_of(output_of(s(), second, *of_b), [](int v) { return v == 2; }));
   }
@@ -110,7 +110,7 @@ TEST_P(rule_20, an_eager_run_takes_nothing_from_a_recording) {
   const std::int32_t* const of_the_recording = first.scratch;
   const step_result plain = eager.run(s(), second.what, {second.x.from_host(none)}, {}, nullptr);
   EXPECT_TRUE(apart(of_the_recording, second.scratch));
-  const auto replayed = a.made->replay(s(), {first.x.from_host(none)});
+  const auto replayed = a.made->replay(s(), first.what, {first.x.from_host(none)});
   EXPECT_TRUE(std::ranges::all_of(output_of(s(), first, *replayed), [](int v) { return v == 1; }));
   EXPECT_TRUE(std::ranges::all_of(output_of(s(), second, plain), [](int v) { return v == 2; }));
 }
@@ -129,7 +129,7 @@ TEST_P(rule_20, two_branches_of_a_step_have_workspaces_of_their_own) {
                     order(side, run);
                   }};
   std::vector<const std::int32_t*> workspaces;
-  const submission_watch watch{[&](const work& seen) {
+  const submission_watch watch{[&](stream_ref, const work& seen) {
     if (seen.label != through_workspace.name()) return;
     workspaces.push_back(static_cast<const std::int32_t*>(seen.accesses.back().begin));
   }};

@@ -20,7 +20,7 @@ class sights {
   std::vector<sight> seen;
 
  private:
-  submission_watch watch_{[this](const work& what) {
+  submission_watch watch_{[this](stream_ref, const work& what) {
     seen.push_back({what.kind,
                     std::string{what.label},
                     {what.accesses.begin(), what.accesses.end()},
@@ -82,9 +82,9 @@ TEST_P(watch_on, sees_what_a_work_declares_to_touch) {
 TEST_P(watch_on, the_innermost_sees_first_and_each_sees_once) {
   const buffer<int> x{memory(), 4, s()};
   std::string order;
-  const submission_watch outer{[&](const work&) { order += 'o'; }};
+  const submission_watch outer{[&](stream_ref, const work&) { order += 'o'; }};
   {
-    const submission_watch inner{[&](const work&) { order += 'i'; }};
+    const submission_watch inner{[&](stream_ref, const work&) { order += 'i'; }};
     fill(s(), write<int>{x}, 1);
   }
   fill(s(), write<int>{x}, 2);
@@ -94,10 +94,11 @@ TEST_P(watch_on, the_innermost_sees_first_and_each_sees_once) {
 TEST_P(watch_on, that_throws_stops_the_work) {
   const auto x = filled<int>(4, 1);
   bool told_outer = false;
-  const submission_watch outer{[&](const work&) { told_outer = true; }};
+  const submission_watch outer{[&](stream_ref, const work&) { told_outer = true; }};
   const calls_since now{*counts};
   {
-    const submission_watch refusing{[](const work&) { throw usage_error{"not this one"}; }};
+    const submission_watch refusing{
+        [](stream_ref, const work&) { throw usage_error{"not this one"}; }};
     EXPECT_EQ(message_of<usage_error>([&] { fill(s(), write<int>{x}, 2); }), "not this one");
   }
   EXPECT_FALSE(told_outer);
@@ -109,7 +110,8 @@ TEST_P(watch_on, sees_works_before_the_device_does) {
   const buffer<int> x{memory(), 4, s()};
   const calls_since now{*counts};
   std::uint64_t at_device = 9;
-  const submission_watch looking{[&](const work&) { at_device = now[seam_call::fill]; }};
+  const submission_watch looking{
+      [&](stream_ref, const work&) { at_device = now[seam_call::fill]; }};
   fill(s(), write<int>{x}, 2);
   EXPECT_EQ(at_device, 0U);
   EXPECT_EQ(now[seam_call::fill], 1U);

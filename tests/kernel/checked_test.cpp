@@ -8,6 +8,7 @@
 
 #include "reprise/device/cpu_call.hpp"
 #include "reprise/device/forwarding.hpp"
+#include "reprise/device/memory.hpp"
 #include "reprise/device/touch_log.hpp"
 #include "reprise/kernel/launch.hpp"
 #include "reprise/sim/device.hpp"
@@ -146,10 +147,50 @@ TEST(checked_bodies_with_threads, stay_on_the_thread_of_the_log) {
   EXPECT_EQ(now.taken(), noted::by_address({touched(in, false), touched(out, true)}));
 }
 
+// The scratch of a run: blocks of a pool.
+class lender {
+ public:
+  lender(stream_ref on, pool& from) : on_{on}, from_{from} {}
+  operator stream_ref() const { return on_; }
+  workspace_ref workspace() const { return {&take, const_cast<lender*>(this)}; }
+
+ private:
+  static std::span<std::byte> take(void* owner, std::size_t bytes) {
+    auto& self = *static_cast<lender*>(owner);
+    self.lent_ = block{self.from_, bytes, self.on_};
+    return {self.lent_.data(), bytes};
+  }
+
+  stream_ref on_;
+  pool& from_;
+  block lent_;
+};
+
+TEST(a_body_that_takes_more_workspace_than_it_asked_for, is_found_on_a_simulated_gpu) {
+  const auto seen = std::make_shared<sim::journal>();
+  {
+    auto bare = sim::open_adversary({.seed = 1, .into = seen});
+    auto table = resolve_kernels(test_kernels(), bare->traits());
+    const device opened{std::move(bare), std::move(table)};
+    const stream work{opened};
+    pool memory{opened};
+    const buffer<std::int32_t> out{memory, 5, work};
+    const lender run{work, memory};
+    launch(run, past_its_workspace, write(out), 9);
+    EXPECT_THROW(work.synchronize(), device_error);
+  }
+  ASSERT_FALSE(seen->findings.empty());
+  EXPECT_EQ(seen->findings.front().kind, sim::finding_kind::undeclared_access);
+  EXPECT_TRUE(has(seen->findings.front().text,
+                  "writes 4 bytes past its 16 bytes of workspace; let its cell's workspace_bytes "
+                  "ask for them"))
+      << seen->findings.front().text;
+}
+
 TEST(checked_cells, are_one_for_each_kernel_and_of_an_arch_of_their_own) {
   kernel_registry kernels;
   checked::add_test_kernels(kernels);
-  EXPECT_EQ(kernels.rows().size(), 6U);
+  EXPECT_EQ(kernels.rows().size(), 7U);
   for (const cell_row& row : kernels.rows()) {
     EXPECT_EQ(row.device, device_kind::cpu) << row.kernel;
     EXPECT_EQ(row.arch, checked_arch) << row.kernel;
@@ -175,7 +216,7 @@ TEST(checked_cells, are_never_those_of_a_device_that_does_not_ask) {
   cpu.name = "cpu";
   cpu.arch_chain = {"avx512", "avx2", "generic"};
   const kernel_table table{test_kernels(), cpu};
-  EXPECT_EQ(table.resolved().size(), 5U);
+  EXPECT_EQ(table.resolved().size(), 6U);
   for (const cell_row& row : table.resolved()) EXPECT_EQ(row.arch, "generic") << row.kernel;
 }
 

@@ -13,6 +13,10 @@ std::size_t as_much_as_out(write<std::int32_t> out, std::int32_t) {
   return out.bytes();
 }
 
+std::size_t one_less_than_out(write<std::int32_t> out, std::int32_t) {
+  return out.bytes() - sizeof(std::int32_t);
+}
+
 }  // namespace
 
 void transform_cpu(cpu_call& call, read<float> in, write<float> out, affine by) {
@@ -58,6 +62,12 @@ void workspace_cpu(cpu_call& call, write<std::int32_t> out, std::int32_t value) 
   std::copy_n(scratch.data(), scratch.size(), out.data());
 }
 
+void past_workspace_cpu(cpu_call& call, write<std::int32_t> out, std::int32_t value) {
+  const auto scratch = call.workspace<std::int32_t>().data();
+  for (std::size_t i = 0; i < out.size(); ++i) scratch[i] = value;
+  std::copy_n(scratch, out.size(), out.data());
+}
+
 void add_test_kernels(kernel_registry& kernels) {
   kernels.add(transform, {{device_kind::cpu, "generic", transform_cpu},
                           {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(transform_cuda)}});
@@ -72,6 +82,10 @@ void add_test_kernels(kernel_registry& kernels) {
       by_way_of_workspace,
       {{device_kind::cpu, "generic", workspace_cpu, "default", as_much_as_out},
        {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(workspace_cuda), "default", as_much_as_out}});
+  kernels.add(past_its_workspace, {{.device = device_kind::cpu,
+                                    .arch = "generic",
+                                    .body = past_workspace_cpu,
+                                    .workspace_bytes = one_less_than_out}});
   kernels.add(bodiless, {{device_kind::cpu, "generic", not_built{}},
                          {device_kind::cuda, "sm_80", not_built{}}});
 }

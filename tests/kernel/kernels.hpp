@@ -43,6 +43,12 @@ inline constexpr kernel<void(write<std::int32_t>, std::int32_t)> by_way_of_works
 void workspace_cpu(cpu_call&, write<std::int32_t>, std::int32_t);
 void workspace_cuda(cuda_call&, write<std::int32_t>, std::int32_t);
 
+// Asks for room for all of `out` but one, and writes `value` as often as `out` has room to its
+// workspace all the same.
+inline constexpr kernel<void(write<std::int32_t>, std::int32_t)> past_its_workspace{
+    "test_past_its_workspace"};
+void past_workspace_cpu(cpu_call&, write<std::int32_t>, std::int32_t);
+
 // A kernel that nobody has a body for.
 inline constexpr kernel<void(read<float>, write<bf16>)> bodiless{"test_bodiless"};
 

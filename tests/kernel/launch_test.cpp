@@ -104,7 +104,7 @@ TEST_P(launch_on, declares_its_accesses_in_order) {
   std::string label;
   std::string file;
   {
-    const submission_watch watch{[&](const reprise::work& what) {
+    const submission_watch watch{[&](stream_ref, const reprise::work& what) {
       seen.assign(what.accesses.begin(), what.accesses.end());
       label = what.label;
       file = what.place.file_name();
@@ -155,7 +155,7 @@ TEST_P(launch_on, takes_its_workspace_from_who_lends_and_declares_it) {
   lender run{work, memory};
   std::vector<access> seen;
   {
-    const submission_watch watch{[&](const reprise::work& what) {
+    const submission_watch watch{[&](stream_ref, const reprise::work& what) {
       seen.assign(what.accesses.begin(), what.accesses.end());
     }};
     launch(run, by_way_of_workspace, write(out), 77);

@@ -90,8 +90,42 @@ TEST(registry, refuses_a_cell_that_is_there_and_names_it) {
   } catch (const usage_error& refusal) {
     EXPECT_STREQ(refusal.what(),
                  "kernel scale(r:f32 w:f32): the cell (cpu, generic, default) is registered "
-                 "already; register it once, or give it a variant name of its own");
+                 "already; register it once, say replace, or give it a variant name of its own");
   }
+}
+
+TEST(registry, replaces_a_cell_that_is_there_when_it_is_told_to) {
+  kernel_registry kernels;
+  kernels.add(scale, {{device_kind::cpu, "generic", body}});
+  kernels.add(scale,
+              {{.device = device_kind::cpu, .arch = "generic", .body = other_body, .replace = true},
+               {.device = device_kind::cpu, .arch = "avx2", .body = body, .replace = true}});
+  ASSERT_EQ(kernels.rows().size(), 2U);
+  EXPECT_EQ(kernels.rows()[0].body, reinterpret_cast<void (*)()>(&other_body));
+  EXPECT_THROW(kernels.add(scale, {{device_kind::cpu, "generic", body}}), usage_error);
+}
+
+TEST(registry, keeps_what_a_cell_says_of_itself_and_else_the_file_that_adds_it) {
+  kernel_registry kernels;
+  kernels.add(scale, {{device_kind::cpu, "generic", body},
+                      {.device = device_kind::cuda,
+                       .arch = "sm_80",
+                       .body = not_built{},
+                       .source = "by hand",
+                       .bound = {.relative = 0.5}}});
+  EXPECT_EQ(kernels.rows()[0].source, "registry_test.cpp");
+  EXPECT_EQ(kernels.rows()[0].bound, parity_bound{});
+  EXPECT_EQ(kernels.rows()[1].source, "by hand");
+  EXPECT_EQ(kernels.rows()[1].bound.relative, 0.5);
+}
+
+TEST(registry, gives_a_part_of_itself) {
+  kernel_registry kernels;
+  kernels.add(scale, {{device_kind::cpu, "generic", body}, {device_kind::cpu, "avx2", body}});
+  const kernel_registry part = kernels.only([](const cell_row& row) { return row.arch == "avx2"; });
+  ASSERT_EQ(part.rows().size(), 1U);
+  EXPECT_EQ(part.rows()[0].arch, "avx2");
+  EXPECT_EQ(kernels.rows().size(), 2U);
 }
 
 TEST(registry, changes_nothing_when_it_refuses_one_cell_of_several) {

@@ -14,7 +14,11 @@
 
 #include "reprise/ops/argmax.hpp"
 #include "reprise/ops/attention.hpp"
+#include "reprise/ops/bias_add.hpp"
 #include "reprise/ops/embedding.hpp"
+#include "reprise/ops/flow.hpp"
+#include "reprise/ops/gelu.hpp"
+#include "reprise/ops/layer_norm.hpp"
 #include "reprise/ops/matmul.hpp"
 #include "reprise/ops/random.hpp"
 #include "reprise/ops/random_uniform.hpp"
@@ -23,6 +27,7 @@
 #include "reprise/ops/sample.hpp"
 #include "reprise/ops/swiglu.hpp"
 #include "reprise/ops/switch_nodes.hpp"
+#include "reprise/ops/timestep_embedding.hpp"
 #include "reprise/replay/stage_inputs.hpp"
 #include "tests/ops/bench.hpp"
 
@@ -111,6 +116,40 @@ void run_elementwise(Runner& with) {
 }
 
 template <class Runner>
+void run_denoiser_ops(Runner& with) {
+  for (const std::size_t width : {1U, 33U, 256U}) {
+    const auto x = random_values<float>(3 * width, 16);
+    const auto gain = random_values<float>(width, 17);
+    const auto bias = random_values<float>(width, 18);
+    std::vector<float> y(3 * width, 9.0F);
+    with.run(layer_norm, read<float>{all(x)}, read<float>{all(gain)}, read<float>{all(bias)},
+             write<float>{all(y)}, static_cast<std::int64_t>(width), 1e-5F);
+    with.run(bias_add, read<float>{all(x)}, read<float>{all(bias)}, write<float>{all(y)});
+    with.run(gelu, read<float>{all(x)}, write<float>{all(y)});
+  }
+  const std::vector<float> times{0.0F, 0.3F, 1.0F};
+  for (const std::int64_t width : {2, 64}) {
+    std::vector<float> out(3 * static_cast<std::size_t>(width), 9.0F);
+    with.run(timestep_embedding, read<float>{all(times)}, write<float>{all(out)}, width);
+  }
+  for (const std::size_t count : {1U, 1000U}) {
+    auto x = random_values<float>(count, 19);
+    const auto v = random_values<float>(count, 20);
+    const auto n = random_values<float>(count, 21);
+    const std::vector<float> one{0.5F};
+    const std::vector<float> two{4.0F, -3.0F};
+    std::vector<float> out(count, 9.0F);
+    with.run(guide, read<float>{all(v)}, read<float>{all(n)}, read<float>{all(one)},
+             write<float>{all(out)});
+    with.run(flow_drift, read<float>{all(v)}, read<float>{all(n)}, read<float>{all(two)},
+             write<float>{all(out)});
+    with.run(euler_step, inout<float>{all(x)}, read<float>{all(v)}, read<float>{all(one)});
+    with.run(sde_step, inout<float>{all(x)}, read<float>{all(v)}, read<float>{all(n)},
+             read<float>{all(one)}, read<float>{all(one)});
+  }
+}
+
+template <class Runner>
 void run_choices(Runner& with) {
   for (const std::size_t width : {2U, 255U, 5000U}) {
     const auto logits = random_values<float>(3 * width, 15, 6.0F);
@@ -168,6 +207,7 @@ void run_every_kernel(Runner& with) {
   });
   run_elementwise<float>(with);
   run_elementwise<bf16>(with);
+  run_denoiser_ops(with);
   run_choices(with);
   run_switches(with);
   run_staging(with);

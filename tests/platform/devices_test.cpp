@@ -130,6 +130,24 @@ TEST(open_options, give_the_cpu_as_many_threads_as_were_asked_for) {
   EXPECT_EQ(device_ref{open_device("cpu")}.traits().threads, sim::processor_threads());
 }
 
+void plain_body(cpu_call&, write<float>) {}
+void fast_body(cpu_call&, write<float>) {}
+
+TEST(open_options, take_the_variants_that_are_asked_for) {
+  constexpr kernel<void(write<float>)> paint{"paint"};
+  kernel_registry kernels;
+  kernels.add(paint, {{device_kind::cpu, "generic", plain_body},
+                      {device_kind::cpu, "generic", fast_body, "fast"}});
+  const auto variant_of = [&](const open_options& options) {
+    const device opened = open_device("cpu", options, kernels);
+    return device_ref{opened}.kernels()->resolve(paint.id(), paint.name()).variant;
+  };
+  EXPECT_EQ(variant_of({}), "default");
+  EXPECT_EQ(variant_of({.variants = {{"fast"}}}), "fast");
+  EXPECT_EQ(variant_of({.variants = {{"fast", "another"}}}), "default");
+  EXPECT_EQ(variant_of({.variants = {{"slow"}, {"fast", "paint"}}}), "fast");
+}
+
 TEST(open_device, takes_the_kernels_it_is_given) {
   const device bare = open_device("cpu", {.threads = 1, .counts = nullptr}, kernel_registry{});
   EXPECT_TRUE(device_ref{bare}.kernels()->resolved().empty());

@@ -44,7 +44,7 @@ TEST_P(branches_on, take_workspaces_of_their_own) {
       lent[0].data() + 1000 <= lent[1].data() || lent[1].data() + 1000 <= lent[0].data();
   EXPECT_TRUE(apart);
   const std::vector<float> later{4, 5, 6};
-  const auto replayed = made.made->replay(on_.work, {x.from_host(later)});
+  const auto replayed = made.made->replay(on_.work, what, {x.from_host(later)});
   ASSERT_TRUE(replayed.has_value());
   EXPECT_EQ(read_back(on_.work, (*replayed)[y].get()), later);
 }

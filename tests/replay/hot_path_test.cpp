@@ -99,6 +99,51 @@ TEST_P(hot_path_test, a_thousand_replays_with_32_facts_and_a_staged_block_cost_w
   EXPECT_EQ(test::read_back(on.work, last[y].get()), values);
 }
 
+TEST_P(hot_path_test, a_hit_of_a_key_of_12_parts_among_many_recordings_is_one_launch) {
+  const auto x = declared.in<float>("x", {any});
+  const auto y = declared.out<float>("y");
+  std::array<std::uint64_t, 11> parts{};
+  int reads = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string name = "part " + std::to_string(i);
+    if (i % 2 == 0) {
+      declared.key(name, i);
+    } else {
+      declared.key(name, [&parts, &reads, i] {
+        ++reads;
+        return parts[i];
+      });
+    }
+  }
+  const step what{declared, [&](step_scope& run) {
+                    copy(run, read(run[x]), write(run.make(y, run.shape(x))));
+                  }};
+  replay_cache cache{on.opened};
+  constexpr std::size_t others = 50;
+  for (std::size_t n = 1; n <= others; ++n) {
+    cache.run(on.work, what, {x.from_host(std::span{values}.first(n))});
+  }
+  const auto run = [&] {
+    values[0] += 1.0F;
+    return cache.run(on.work, what, {x.from_host(values)});
+  };
+  run();
+  reads = 0;
+  replay_often(run);
+  EXPECT_EQ(allocations, 0U);
+  EXPECT_EQ(calls(seam_call::launch), replays);
+  for (const seam_call call : {seam_call::copy, seam_call::event_record, seam_call::query}) {
+    EXPECT_EQ(calls(call), 0U) << name_of(call);
+  }
+  expect_nothing_else();
+  EXPECT_EQ(reads, 5 * static_cast<int>(replays)) << "each part that is a function, once a call";
+  EXPECT_EQ(cache.counts().captured, others + 1);
+  EXPECT_EQ(cache.counts().replayed, replays);
+  parts[9] = 1;
+  EXPECT_EQ(run().how, ran::captured) << "the whole key is compared";
+  EXPECT_EQ(test::read_back(on.work, run()[y].get()), values);
+}
+
 TEST_P(hot_path_test, a_thousand_replays_without_inputs_are_a_thousand_launches) {
   const auto y = declared.out<float>("y");
   const step what{declared, [&](step_scope& run) {

@@ -51,7 +51,7 @@ TEST_P(input_ring_on, brings_inputs_of_every_size_whole) {
       b.back() = static_cast<std::uint8_t>(i);
       c[0] = static_cast<float>(-i);
       const auto now = done.made->replay(
-          on_.work, {step_.a.from_host(a), step_.b.from_host(b), step_.c.from_host(c)});
+          on_.work, step_.what, {step_.a.from_host(a), step_.b.from_host(b), step_.c.from_host(c)});
       ASSERT_TRUE(now.has_value());
       if (i % 13 != 12) continue;
       ASSERT_EQ(read_back(on_.work, (*now)[step_.of_a].get()), a);
@@ -75,9 +75,9 @@ TEST_P(input_ring_on, leaves_inputs_on_the_device_where_they_were_copied) {
     a[1] = static_cast<float>(i);
     upload(on_.work, a, device_a.all());
     const bool on_host = i % 2 == 0;
-    const auto now =
-        done.made->replay(on_.work, {on_host ? step_.a.from_host(a) : step_.a(device_a.all()),
-                                     step_.b(device_b.all()), step_.c.from_host(c)});
+    const auto now = done.made->replay(on_.work, step_.what,
+                                       {on_host ? step_.a.from_host(a) : step_.a(device_a.all()),
+                                        step_.b(device_b.all()), step_.c.from_host(c)});
     ASSERT_TRUE(now.has_value());
     EXPECT_EQ(read_back(on_.work, (*now)[step_.of_a].get()), a);
     EXPECT_EQ(read_back(on_.work, (*now)[step_.of_b].get()), b);
@@ -97,8 +97,8 @@ TEST_P(input_ring_on, is_not_made_for_inputs_that_are_all_on_the_device) {
   EXPECT_EQ(done.made->nodes(), 3U);
   // Nor does it hinder a later call that binds one on the host.
   const std::vector<float> host{4, 5, 6};
-  const auto now =
-      done.made->replay(on_.work, {step_.a.from_host(host), step_.b(b.all()), step_.c(a.all())});
+  const auto now = done.made->replay(on_.work, step_.what,
+                                     {step_.a.from_host(host), step_.b(b.all()), step_.c(a.all())});
   ASSERT_TRUE(now.has_value());
   EXPECT_EQ(read_back(on_.work, (*now)[step_.of_a].get()), host);
 }

@@ -19,7 +19,7 @@ class recorder_test : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(devices, recorder_test, ::testing::ValuesIn(test::devices_under_test()),
                          [](const auto& p) { return test::test_name(p.param); });
 
-// R17: the work adds to state; warm-up, capture and first replay together add once.
+// The work adds to state; warm-up, capture and first replay together add once.
 TEST_P(recorder_test, recording_runs_the_step_exactly_once) {
   test::adding adder{on.memory, on.work, 3};
   const step what = adder.make();
@@ -37,7 +37,7 @@ TEST_P(recorder_test, each_replay_reads_the_inputs_of_its_own_call) {
   recorded done = maker.record(on.work, tripling.what, {tripling.x.from_host(values)});
   for (int i = 1; i <= 10; ++i) {
     values = {static_cast<float>(i), static_cast<float>(-i)};
-    const auto result = done.made->replay(on.work, {tripling.x.from_host(values)});
+    const auto result = done.made->replay(on.work, tripling.what, {tripling.x.from_host(values)});
     ASSERT_TRUE(result.has_value());
     EXPECT_EQ(result->how, ran::replayed);
     EXPECT_EQ(test::read_back(on.work, (*result)[tripling.y].get()),
@@ -48,14 +48,15 @@ TEST_P(recorder_test, each_replay_reads_the_inputs_of_its_own_call) {
 TEST_P(recorder_test, a_replay_is_one_launch_and_nothing_is_allocated) {
   test::scaling tripling{on.memory, on.work, 3.0F};
   recorded done = maker.record(on.work, tripling.what, {tripling.x.from_host(ones)});
-  for (int i = 0; i < 4; ++i) done.made->replay(on.work, {tripling.x.from_host(ones)});
+  for (int i = 0; i < 4; ++i)
+    done.made->replay(on.work, tripling.what, {tripling.x.from_host(ones)});
   std::vector<std::uint64_t> before;
   for (std::size_t c = 0; c < seam_calls; ++c) {
     before.push_back((*on.calls)[static_cast<seam_call>(c)]);
   }
   const int body_runs = tripling.runs;
   on.work.synchronize();
-  done.made->replay(on.work, {tripling.x.from_host(ones)});
+  done.made->replay(on.work, tripling.what, {tripling.x.from_host(ones)});
   const auto since = [&](seam_call call) {
     return (*on.calls)[call] - before[static_cast<std::size_t>(call)];
   };
@@ -80,7 +81,7 @@ TEST_P(recorder_test, a_recording_outlives_what_it_was_made_from) {
     recorded done = own_maker.record(on.work, tripling.what, {tripling.x.from_host(ones)});
     kept = std::move(done.made);
   }
-  const auto result = kept->replay(on.work, {tripling.x.from_host(ones)});
+  const auto result = kept->replay(on.work, tripling.what, {tripling.x.from_host(ones)});
   EXPECT_EQ(test::read_back(on.work, (*result)[tripling.y].get()), (std::vector<float>{3, 3, 3}));
 }
 
@@ -92,7 +93,7 @@ TEST_P(recorder_test, replays_on_two_streams_keep_their_order) {
   const std::uint64_t waits = (*on.calls)[seam_call::event_wait];
   for (int i = 0; i < 6; ++i) {
     const stream& s = i % 2 == 0 ? other : on.work;
-    ASSERT_TRUE(done.made->replay(s, {adder.x.from_host(ones)}).has_value());
+    ASSERT_TRUE(done.made->replay(s, what, {adder.x.from_host(ones)}).has_value());
   }
   EXPECT_EQ((*on.calls)[seam_call::event_wait] - waits, 6U) << "one wait per change of stream";
   EXPECT_EQ(test::read_back<float>(on.work, adder.total.all()), (std::vector<float>{7, 7, 7}));
@@ -102,16 +103,16 @@ TEST_P(recorder_test, a_moved_weight_is_refused_and_the_terms_say_why) {
   test::scaling scaled{on.memory, on.work, 3.0F};
   recorded done = maker.record(on.work, scaled.what, {scaled.x.from_host(ones)});
   scaled.move(on.memory, on.work, 5.0F);
-  EXPECT_FALSE(done.made->replay(on.work, {scaled.x.from_host(ones)}).has_value());
-  ASSERT_FALSE(done.made->terms().explain().empty());
-  EXPECT_EQ(done.made->terms().explain()[0].fact, "factor address");
+  EXPECT_FALSE(done.made->replay(on.work, scaled.what, {scaled.x.from_host(ones)}).has_value());
+  ASSERT_FALSE(done.made->terms().explain(scaled.declared).empty());
+  EXPECT_EQ(done.made->terms().explain(scaled.declared)[0].fact, "factor address");
 }
 
 TEST_P(recorder_test, another_shape_is_not_replayed) {
   test::scaling scaled{on.memory, on.work, 3.0F};
   recorded done = maker.record(on.work, scaled.what, {scaled.x.from_host(ones)});
   ones.push_back(1);
-  EXPECT_FALSE(done.made->replay(on.work, {scaled.x.from_host(ones)}).has_value());
+  EXPECT_FALSE(done.made->replay(on.work, scaled.what, {scaled.x.from_host(ones)}).has_value());
 }
 
 TEST_P(recorder_test, bytes_are_exact_and_come_back) {
@@ -122,8 +123,12 @@ TEST_P(recorder_test, bytes_are_exact_and_come_back) {
   {
     const recorded done = maker.record(on.work, scaled.what, {scaled.x.from_host(ones)});
     constexpr std::size_t ring = input_ring::most_slots * (stage_header_bytes + 256) + 8;
-    EXPECT_EQ(done.made->bytes(), std::size_t{64} * 1024 + ring)
-        << "one small slab, and pinned slots of the least size";
+    const recording_bytes bytes = done.made->bytes_by_owner();
+    EXPECT_EQ(bytes.buffers + bytes.workspaces, std::size_t{64} * 1024) << "one small slab";
+    EXPECT_EQ(bytes.pinned, ring) << "slots of the least size";
+    EXPECT_EQ(bytes.executables,
+              done.made->nodes() * device_ref{on.opened}.api().bytes_per_node({}));
+    EXPECT_EQ(done.made->bytes(), bytes.total());
     EXPECT_EQ(device_ref{on.opened}.pinned_bytes(), pinned + ring);
   }
   EXPECT_EQ(device_ref{on.opened}.pinned_bytes(), pinned);

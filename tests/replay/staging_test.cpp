@@ -27,7 +27,7 @@ TEST_P(staging_test, host_inputs_leave_in_one_copy_and_arrive_at_their_offsets) 
   const std::vector<std::int32_t> second{7, 8};
   const std::vector<float> third{9};
   const std::vector<binding> given{a.from_host(first), b.from_host(second), c.from_host(third)};
-  const input_layout layout{std::span{given}};
+  const input_layout layout{declared, std::span{given}};
   buffer<std::byte> block{on.memory, layout.bytes(), on.work};
 
   const std::uint64_t before = (*on.calls)[seam_call::copy];
@@ -48,7 +48,7 @@ TEST_P(staging_test, a_device_input_between_host_inputs_keeps_its_place) {
   test::upload<std::int32_t>(on.work, {5, 6}, second.all());
   const std::vector<float> third{9};
   const std::vector<binding> given{c.from_host(third), b(second.all()), a.from_host(first)};
-  const input_layout layout{std::span{given}};
+  const input_layout layout{declared, std::span{given}};
   buffer<std::byte> block{on.memory, layout.bytes(), on.work};
   stage.stage(on.work, std::span{given}, layout, block.all().data(), {});
   const auto at = [&](std::size_t slot) { return block.all().data() + layout.offset(slot); };
@@ -69,7 +69,7 @@ TEST_P(staging_test, the_caller_may_rewrite_its_memory_at_once_two_hundred_times
   for (int i = 0; i < 200; ++i) {
     value[0] = static_cast<float>(i);
     const binding given = x.from_host(value);
-    const input_layout layout{{given}};
+    const input_layout layout{single, {given}};
     stage.stage(on.work, {given}, layout, reinterpret_cast<std::byte*>(block.all().data()), {});
     copy(on.work, read<float>{block.all().subview(0, 1)},
          write<float>{results.all().subview(static_cast<std::size_t>(i), 1)});
@@ -87,7 +87,7 @@ class lap_test : public staging_test {
     const binding given = c.from_host(host);
     // A layout is by slot; this one has all three, two of them empty.
     const std::vector<binding> all{a.from_host({}), b.from_host({}), given};
-    const input_layout layout{std::span{all}};
+    const input_layout layout{declared, std::span{all}};
     if (block.size() < count) block = buffer<float>{on.memory, count, on.work};
     stage.stage(on.work, std::span{all}, layout, reinterpret_cast<std::byte*>(block.all().data()),
                 {});
@@ -198,7 +198,7 @@ TEST(staging_waits, a_slot_that_is_not_free_is_waited_for_and_the_wait_is_counte
   const std::vector<float> value{1.0F};
   const auto stage_once = [&] {
     const binding given = x.from_host(value);
-    stage.stage(work, {given}, input_layout{{given}},
+    stage.stage(work, {given}, input_layout{single, {given}},
                 reinterpret_cast<std::byte*>(block.all().data()), {});
   };
   for (std::size_t i = 0; i < staging::most_slots; ++i) stage_once();

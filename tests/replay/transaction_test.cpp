@@ -32,7 +32,8 @@ class transaction_test : public ::testing::Test {
   std::vector<float> ones{1, 1, 1};
 };
 
-// R14: the n-th call of the first run fails, for every n until none does.
+// The n-th call of the first run fails, for every n until none does; cases_transaction_test.cpp
+// walks steps with breaks, and through a cache.
 TEST_F(transaction_test, a_failure_at_any_call_leaves_no_trace_and_the_step_runs_once) {
   int failures = 0;
   for (std::uint64_t n = 1;; ++n) {

@@ -15,4 +15,8 @@ inline std::filesystem::path tiny_llama() {
   return source_dir() / "models" / "tiny-llama";
 }
 
+inline std::filesystem::path shipped_denoiser() {
+  return source_dir() / "models" / "denoiser";
+}
+
 }  // namespace reprise::test

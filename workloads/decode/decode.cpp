@@ -127,6 +127,7 @@ decode_report run_decode(device_ref device, const decode_options& options,
   report.planned = planned_counts(runner.plan(), options, observed);
   if (const verification* verified = steps.verified()) report.verified = *verified;
   report.times = runner.times();
+  report.cache = steps.report();
   report.bytes = {weight_memory.bytes(), cache_memory.bytes(), steps.bytes()};
   return report;
 }

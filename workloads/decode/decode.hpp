@@ -45,6 +45,7 @@ struct decode_report {
   std::optional<verification> verified;
   batch_times times;
   decode_bytes bytes;
+  cache_report cache;
   dtype weights = dtype::f32;
 
   // What the run promises of itself: the counts are the planned ones, and no replay differed.

@@ -1,0 +1,30 @@
+// A figure with what it is held against: the time of something that has to be done anyway.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "bench/measure/spread.hpp"
+
+namespace reprise::bench {
+
+// Host microseconds of one call.
+struct cache_figure {
+  std::string what;
+  std::string floor;  // what the floor is a time of
+  spread us;
+  spread floor_us;                 // of no measurement where this device has no floor
+  std::optional<double> limit_us;  // for what is added to the floor
+
+  std::optional<double> adds_us() const {
+    return us.count == 0 || floor_us.count == 0 ? std::nullopt
+                                                : std::optional{us.median - floor_us.median};
+  }
+  // Nothing where there is no limit, or no floor.
+  std::optional<bool> within() const {
+    const std::optional<double> adds = adds_us();
+    return adds && limit_us ? std::optional{*adds <= *limit_us} : std::nullopt;
+  }
+};
+
+}  // namespace reprise::bench

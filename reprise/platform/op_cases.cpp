@@ -1,0 +1,212 @@
+#include "reprise/platform/op_cases.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "reprise/ops/argmax.hpp"
+#include "reprise/ops/attention.hpp"
+#include "reprise/ops/embedding.hpp"
+#include "reprise/ops/matmul.hpp"
+#include "reprise/ops/random.hpp"
+#include "reprise/ops/random_uniform.hpp"
+#include "reprise/ops/rms_norm.hpp"
+#include "reprise/ops/rope.hpp"
+#include "reprise/ops/sample.hpp"
+#include "reprise/ops/swiglu.hpp"
+#include "reprise/replay/stage_inputs.hpp"
+
+namespace reprise {
+
+namespace {
+
+using see_case = std::function<void(const op_case&)>;
+using tokens = std::vector<std::int32_t>;
+
+// Uniform on [-scale, scale), the same on every machine.
+template <class T>
+std::vector<T> random_values(std::size_t count, std::uint64_t seed, float scale = 2.0F) {
+  std::mt19937_64 draw{seed};
+  std::vector<T> values(count);
+  for (T& value : values) {
+    const auto unit = static_cast<float>(static_cast<std::int64_t>(draw()) >> 40) * 0x1p-23F;
+    value = narrow<T>(unit * scale);
+  }
+  return values;
+}
+
+// What a kernel is to write whole: a value that no result has.
+template <class T>
+std::vector<T> room(std::size_t count) {
+  std::vector<T> values(count);
+  std::memset(values.data(), 0xa5, count * sizeof(T));
+  return values;
+}
+
+template <class T>
+view<const T> in(const std::vector<T>& values) {
+  return {values.data(), values.size()};
+}
+template <class T>
+view<T> to(std::vector<T>& values) {
+  return {values.data(), values.size()};
+}
+
+std::size_t count_of(std::int64_t a, std::int64_t b) {
+  return static_cast<std::size_t>(a * b);
+}
+
+template <class A, class W>
+void show_matmuls(const see_case& see) {
+  constexpr std::array<std::array<std::int64_t, 3>, 11> shapes{{{1, 1, 1},
+                                                                {1, 192, 192},
+                                                                {3, 64, 192},
+                                                                {5, 7, 13},
+                                                                {8, 512, 192},
+                                                                {17, 192, 512},
+                                                                {33, 9, 65},
+                                                                {64, 256, 40},
+                                                                {100, 33, 129},
+                                                                {2, 4096, 1024},
+                                                                {130, 31, 31}}};
+  for (const auto& [m, n, k] : shapes) {
+    const auto x = random_values<A>(count_of(m, k), 1);
+    const auto w = random_values<W>(count_of(n, k), 2);
+    auto y = random_values<A>(count_of(m, n), 3);
+    const std::string name = fmt::format("{}x{}x{}", m, n, k);
+    see(case_of(matmul<A, W>, name, read<A>{in(x)}, read<W>{in(w)}, write<A>{to(y)}, n, k));
+    see(case_of(matmul_add<A, W>, name, read<A>{in(x)}, read<W>{in(w)}, inout<A>{to(y)}, n, k));
+  }
+}
+
+template <class A, class W>
+void show_row_ops(const see_case& see) {
+  constexpr std::int64_t rows = 5;
+  for (const std::int64_t width : {1, 7, 192, 1000, 4096, 4100}) {
+    const std::string name = fmt::format("{} rows of {}", rows, width);
+    const auto x = random_values<A>(count_of(rows, width), 4);
+    const auto gain = random_values<W>(count_of(1, width), 5);
+    auto y = room<A>(x.size());
+    see(case_of(rms_norm<A, W>, name, read<A>{in(x)}, read<W>{in(gain)}, write<A>{to(y)}, width,
+                1e-5F));
+    const auto table = random_values<W>(count_of(11, width), 6);
+    const tokens chosen{0, 10, -1, 3, 11};  // two of them are no tokens
+    see(case_of(embedding<A, W>, name, read<std::int32_t>{in(chosen)}, read<W>{in(table)},
+                write<A>{to(y)}, width));
+  }
+}
+
+template <class A, class C>
+void show_attentions(const see_case& see) {
+  const std::array<attention_shape, 4> shapes{
+      {{6, 2, 32, 64}, {1, 1, 8, 5}, {8, 8, 64, 600}, {32, 8, 128, 300}}};
+  for (const attention_shape& shape : shapes) {
+    const std::string name = fmt::format("{} heads, {} for keys, of {}, capacity {}", shape.heads,
+                                         shape.kv_heads, shape.head_dim, shape.capacity);
+    const auto last = static_cast<std::int32_t>(shape.capacity - 1);
+    const auto rows = std::int64_t{5};
+    const tokens slots{0, 1, 1, 0, 7};  // the last is padding
+    const tokens positions{0, last, last / 2, std::min(last, 257), 0};
+    const auto q = random_values<A>(count_of(rows, shape.heads * shape.head_dim), 10);
+    const auto k = random_values<A>(count_of(rows, shape.kv_heads * shape.head_dim), 8);
+    const auto v = random_values<A>(k.size(), 9);
+    const auto cache = count_of(2 * shape.kv_heads * shape.capacity, shape.head_dim);
+    auto keys = random_values<C>(cache, 11);
+    auto values = random_values<C>(cache, 12);
+    auto out = room<A>(q.size());
+    see(case_of(attention<A, C>, name, read<A>{in(q)}, read<C>{in(keys)}, read<C>{in(values)},
+                read<std::int32_t>{in(slots)}, read<std::int32_t>{in(positions)}, write<A>{to(out)},
+                shape));
+    see(case_of(cache_append<A, C>, name, read<A>{in(k)}, read<A>{in(v)},
+                read<std::int32_t>{in(slots)}, read<std::int32_t>{in(positions)},
+                write<C>{to(keys)}, write<C>{to(values)}, shape));
+  }
+}
+
+template <class A>
+void show_elementwise(const see_case& see) {
+  for (const std::size_t count : {1U, 31U, 1000U, 12345U}) {
+    const std::string name = fmt::format("{} elements", count);
+    const auto gate = random_values<A>(count, 7, 8.0F);
+    const auto up = random_values<A>(count, 8);
+    auto out = room<A>(count);
+    see(case_of(swiglu<A>, name, read<A>{in(gate)}, read<A>{in(up)}, write<A>{to(out)}));
+    see(case_of(random_normal<A>, name, write<A>{to(out)}, std::uint64_t{9}, std::uint64_t{3},
+                0.5F));
+  }
+  for (const std::int64_t head_dim : {8, 32, 128, 320}) {
+    const tokens positions{0, 1, 17, 1023, 100000};
+    constexpr std::int64_t heads = 3;
+    auto x = random_values<A>(positions.size() * count_of(heads, head_dim), 9);
+    const auto frequencies = rope_inverse_frequencies(head_dim, 10000.0);
+    see(case_of(rope<A>, fmt::format("heads of {}", head_dim), inout<A>{to(x)},
+                read<std::int32_t>{in(positions)}, read<float>{in(frequencies)}, heads, head_dim));
+  }
+}
+
+void show_choices(const see_case& see) {
+  constexpr std::int64_t rows = 3;
+  for (const std::int64_t width : {1, 2, 255, 256, 5000, 151936}) {
+    const auto logits = random_values<float>(count_of(rows, width), 13, 6.0F);
+    auto out = room<std::int32_t>(rows);
+    see(case_of(argmax, fmt::format("width {}", width), read<float>{in(logits)},
+                write<std::int32_t>{to(out)}, width));
+    const std::vector<float> temperatures{0.7F, 1.0F, 0.0F};
+    const std::vector<float> top_ps{0.9F, 1.0F, 0.5F};
+    const std::vector<std::uint64_t> counters{1, 2, 3};
+    for (std::uint64_t seed = 0; seed < 8; ++seed) {
+      const std::vector<std::uint64_t> seeds(rows, seed);
+      see(case_of(sample, fmt::format("width {}, seed {}", width, seed), read<float>{in(logits)},
+                  read<float>{in(temperatures)}, read<float>{in(top_ps)},
+                  read<std::uint64_t>{in(seeds)}, read<std::uint64_t>{in(counters)},
+                  write<std::int32_t>{to(out)}, width));
+    }
+  }
+  const std::vector<std::uint64_t> base{42, 100};
+  for (const std::size_t count : {1U, 1003U}) {
+    auto out = room<float>(count);
+    see(case_of(random_uniform, fmt::format("{} elements", count), read<std::uint64_t>{in(base)},
+                write<float>{to(out)}, std::uint64_t{7}));
+  }
+}
+
+// Segments are whole units of 16 bytes: padding may be copied or not.
+void show_staging(const see_case& see) {
+  constexpr std::size_t slot_bytes = stage_header_bytes + 96;
+  std::vector<std::uint8_t> ring(2 * slot_bytes);
+  for (std::size_t i = 0; i < ring.size(); ++i) ring[i] = static_cast<std::uint8_t>(i * 31);
+  const std::uint64_t there = 0b101;  // the second of three segments is not
+  std::memcpy(ring.data() + slot_bytes, &there, sizeof there);
+  std::vector<std::uint8_t> block(96, 0xee);
+  std::vector<std::uint64_t> words{3, 0, 0, 32, 48, 16, 80, 16};
+  std::vector<std::uint64_t> consumed{3};
+  see(case_of(stage_inputs, "three segments", read<std::uint8_t>{in(ring)},
+              write<std::uint8_t>{to(block)}, inout<std::uint64_t>{to(words)},
+              write<std::uint64_t>{to(consumed)}, slot_bytes, std::uint64_t{2}, std::uint64_t{3}));
+}
+
+template <class A, class W>
+void show_pair(const see_case& see) {
+  show_matmuls<A, W>(see);
+  show_row_ops<A, W>(see);
+  show_attentions<A, W>(see);
+}
+
+}  // namespace
+
+void each_builtin_op_case(const see_case& see) {
+  show_pair<float, float>(see);
+  show_pair<float, bf16>(see);
+  show_pair<bf16, bf16>(see);
+  show_elementwise<float>(see);
+  show_elementwise<bf16>(see);
+  show_choices(see);
+  show_staging(see);
+}
+
+}  // namespace reprise
