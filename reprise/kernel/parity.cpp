@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "reprise/base/mutant.hpp"
@@ -50,7 +51,9 @@ double distance(T a, T b, nan_rule nans) {
   } else {
     const double x = value_of(a);
     const double y = value_of(b);
-    if (std::isnan(x) && std::isnan(y) && nans == nan_rule::agree) return 0;
+    if (std::isnan(x) && std::isnan(y)) {
+      return nans == nan_rule::agree || REPRISE_MUTANT(parity_lets_nan_pass) ? 0 : infinite;
+    }
     if (x == y) return 0;  // infinities too
     const double apart = std::abs(x - y);
     return std::isnan(apart) ? infinite : apart;
@@ -62,6 +65,7 @@ parity_gap compare_elements(const tensor_ref& reference, const tensor_ref& got,
                             const parity_bound& bound, nan_rule nans) {
   parity_gap seen;
   double largest = 0;
+  std::optional<std::size_t> other_bits;  // the first element that is equal in other bits
   for (std::size_t i = 0; i < reference.shape.count(); ++i) {
     const T wanted = element_at<T>(reference, i);
     const double magnitude = std::abs(value_of(wanted));
@@ -71,12 +75,23 @@ parity_gap compare_elements(const tensor_ref& reference, const tensor_ref& got,
       seen.absolute = apart;
       seen.worst = i;
     }
+    if (apart == 0 && !other_bits && value_of(wanted) == value_of(element_at<T>(got, i)) &&
+        std::memcmp(reference.data + i * sizeof(T), got.data + i * sizeof(T), sizeof(T)) != 0) {
+      other_bits = i;
+    }
   }
   if (seen.absolute != 0) seen.relative = largest == 0 ? infinite : seen.absolute / largest;
   if (seen.absolute == infinite) {
     seen.why = fmt::format("element {} is {} and not {}", seen.worst,
                            value_of(element_at<T>(got, seen.worst)),
                            value_of(element_at<T>(reference, seen.worst)));
+  }
+  if (bound == parity_bound{} && seen.absolute == 0 && other_bits) {
+    seen.worst = *other_bits;
+    seen.why = fmt::format("element {} is {} and not {}, the same value in other bits", seen.worst,
+                           value_of(element_at<T>(got, seen.worst)),
+                           value_of(element_at<T>(reference, seen.worst)));
+    return seen;
   }
   seen.within =
       seen.absolute != infinite && seen.absolute <= bound.absolute + bound.relative * largest;

@@ -14,7 +14,8 @@
 namespace reprise {
 
 // Each element may differ by `absolute`, plus `relative` times the largest magnitude of the
-// reference: where a sum cancels, an element alone says nothing of its error. Both 0: exact.
+// reference: where a sum cancels, an element alone says nothing of its error. Both 0: the same
+// bits.
 struct parity_bound {
   double absolute = 0;
   double relative = 0;
@@ -32,11 +33,10 @@ struct parity_gap {
   double absolute = 0;    // there; infinite where no number says it
   double relative = 0;    // that, over the largest magnitude of the reference
   bool within = false;    // the bound that was asked for
-  std::string why;        // what made it infinite; else empty
+  std::string why;        // where `absolute` does not say it; else empty
 };
 
-// Both in host memory, contiguous. Elements that are equal differ by 0, whatever they are; -0
-// equals 0, and integers are compared as integers.
+// Both in host memory, contiguous. Under a bound, -0 equals 0; integers are compared as integers.
 parity_gap compare(const tensor_ref& reference, const tensor_ref& got, const parity_bound& bound,
                    nan_rule nans = nan_rule::differ);
 

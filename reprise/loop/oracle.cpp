@@ -19,7 +19,8 @@ const tap* tap_at(const tapped_step& from, std::size_t i) {
 }
 
 std::optional<divergence> first_in_step(std::size_t number, const tapped_step& reference,
-                                        const tapped_step& other, const tap_bounds& within) {
+                                        const tapped_step& other, const parity_bound& within,
+                                        nan_rule nans) {
   divergence found{.step = number, .name = reference.name, .tap = {}, .what = {}};
   if (reference.name != other.name) {
     found.what = fmt::format("the other run has step '{}' here", other.name);
@@ -36,7 +37,7 @@ std::optional<divergence> first_in_step(std::size_t number, const tapped_step& r
                                   : fmt::format("the other run has tap '{}' here", x->name);
       return found;
     }
-    const tap_difference seen = compare_taps(tensor_of(*r), tensor_of(*x), within);
+    const parity_gap seen = compare(tensor_of(*r), tensor_of(*x), within, nans);
     if (seen.within) continue;
     found.error = seen.absolute;
     found.what = !seen.why.empty()
@@ -57,7 +58,7 @@ std::string divergence::text() const {
 
 std::optional<divergence> first_divergence(std::span<const tapped_step> reference,
                                            std::span<const tapped_step> other,
-                                           const tap_bounds& within) {
+                                           const parity_bound& within, nan_rule nans) {
   const std::size_t count = std::max(reference.size(), other.size());
   bool compared = false;
   for (std::size_t i = 0; i < count; ++i) {
@@ -69,7 +70,7 @@ std::optional<divergence> first_divergence(std::span<const tapped_step> referenc
           .tap = {},
           .what = longer ? "the reference has no such step" : "the other run has no such step"};
     }
-    if (auto found = first_in_step(i, reference[i], other[i], within)) return found;
+    if (auto found = first_in_step(i, reference[i], other[i], within, nans)) return found;
     compared = compared || !reference[i].taps.empty();
   }
   if (compared) return std::nullopt;

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "reprise/loop/comparison.hpp"
+#include "reprise/kernel/parity.hpp"
 #include "reprise/loop/taps.hpp"
 
 namespace reprise {
@@ -28,6 +28,7 @@ struct divergence {
 // step or tap that one run lacks is a divergence, and so are two runs without one tap.
 std::optional<divergence> first_divergence(std::span<const tapped_step> reference,
                                            std::span<const tapped_step> other,
-                                           const tap_bounds& within = {});
+                                           const parity_bound& within = {},
+                                           nan_rule nans = nan_rule::differ);
 
 }  // namespace reprise

@@ -26,11 +26,20 @@ parity_gap between(std::vector<T> reference, std::vector<T> got, const parity_bo
                  tensor_of(got, {static_cast<std::int64_t>(got.size())}), bound, nans);
 }
 
-TEST(parity, of_equal_values_is_exact) {
-  const parity_gap none = between<float>({1, -2, inf, -0.0F}, {1, -2, inf, 0.0F});
+TEST(parity, of_equal_bits_is_exact) {
+  const parity_gap none = between<float>({1, -2, inf, -0.0F}, {1, -2, inf, -0.0F});
   EXPECT_EQ(none.absolute, 0);
   EXPECT_EQ(none.relative, 0);
   EXPECT_TRUE(none.within);
+}
+
+TEST(parity, of_one_value_in_other_bits_is_not_exact_and_within_every_bound) {
+  const parity_gap zeros = between<float>({1, -0.0F}, {1, 0.0F});
+  EXPECT_EQ(zeros.absolute, 0);
+  EXPECT_FALSE(zeros.within);
+  EXPECT_EQ(zeros.worst, 1U);
+  EXPECT_EQ(zeros.why, "element 1 is 0 and not -0, the same value in other bits");
+  EXPECT_TRUE(between<float>({1, -0.0F}, {1, 0.0F}, {.absolute = 1e-9}).within);
 }
 
 TEST(parity, names_the_element_that_is_furthest_away) {
