@@ -15,7 +15,7 @@ accept() {
 }
 
 # What another machine needs. Programs link statically and are many: stripped and packed they are a
-# third of their size, and the folder stays small enough to be sent anywhere.
+# quarter of their size, and the folder stays small enough to be sent anywhere.
 assemble() {
   local programs=$gate/programs test
   rm -rf "$carry" "$programs"
@@ -28,7 +28,7 @@ assemble() {
   done <"$gate/carried_tests.txt"
   strip -o "$programs/reprise" "$gate/reprise"
   strip -o "$programs/gate_summary" "$summary"
-  tar -C "$programs" -czf "$carry/programs.tar.gz" .
+  XZ_OPT="-6 -T0" tar -C "$programs" -cJf "$carry/programs.tar.xz" .
   cp "$root/scripts/gate.sh" "$carry/gate"
   cp -r "$root"/models/{tiny-llama,denoiser} "$carry/models/"
   [[ ! -d $root/tests/data ]] || cp -r "$root/tests/data" "$carry/tests/"
@@ -39,7 +39,7 @@ elsewhere() {
   cat <<HOW
 No GPU answers here. Copy the folder build/gate/carry to a machine with one and run there:
 
-  carry/gate            # under four minutes; writes carry/gpu.json and carry/gate.log
+  carry/gate            # under eight minutes; writes carry/gpu.json and carry/gate.log
 
 Bring gpu.json back, and take it into docs/ with:
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "apps/reprise/cache_json.hpp"
+#include "apps/reprise/run_figures.hpp"
 #include "apps/reprise/utf8.hpp"
 #include "apps/reprise/version.hpp"
 
@@ -20,37 +21,16 @@ struct step_times {
   std::optional<double> prefill;
 };
 
-std::optional<double> per_token(double us, std::uint64_t tokens) {
-  return tokens == 0 ? std::nullopt : std::optional{us / static_cast<double>(tokens)};
-}
-
 // A verified run has both in one: its replays and the eager runs that they were compared with.
 step_times times_of(const decode_report& report) {
   const decode::batch_times& t = report.times;
-  step_times times{per_token(t.eager_us, t.eager_tokens),
-                   per_token(t.replayed_us, t.replayed_tokens),
-                   per_token(t.prefill_us, t.prefill_tokens)};
+  step_times times{mean_us(t.eager_us, t.eager_tokens), mean_us(t.replayed_us, t.replayed_tokens),
+                   mean_us(t.prefill_us, t.prefill_tokens)};
   if (report.verified && report.verified->steps != 0) {
-    times.eager = per_token(report.verified->eager_us, t.replayed_tokens);
-    times.replayed = per_token(report.verified->replay_us, t.replayed_tokens);
+    times.eager = mean_us(report.verified->eager_us, t.replayed_tokens);
+    times.replayed = mean_us(report.verified->replay_us, t.replayed_tokens);
   }
   return times;
-}
-
-std::string shown(std::optional<double> us) {
-  return us ? fmt::format("{:.1f}", *us) : "-";
-}
-
-nlohmann::json number(std::optional<double> us) {
-  return us ? nlohmann::json(*us) : nlohmann::json{};
-}
-
-std::string megabytes(std::size_t bytes) {
-  return fmt::format("{:.2f}", static_cast<double>(bytes) * 1e-6);
-}
-
-nlohmann::json steps_json(const step_counts& counts) {
-  return {{"captured", counts.captured}, {"replayed", counts.replayed}, {"eager", counts.eager}};
 }
 
 }  // namespace
@@ -58,16 +38,9 @@ nlohmann::json steps_json(const step_counts& counts) {
 void print_report(std::FILE* to, const decode_report& report, const decode_context& run) {
   const step_times times = times_of(report);
   fmt::print(to, "{}, {}, weights {}\n", run.device, run.model, name_of(report.weights));
-  fmt::print(to, "  steps       captured {}, replayed {}, eager {}", report.counts.captured,
-             report.counts.replayed, report.counts.eager);
-  const char* open = " (";
-  for (const auto& [rule, count] : report.counts.eager_reasons) {
-    fmt::print(to, "{}{} {}", open, rule, count);
-    open = ", ";
-  }
-  fmt::print(to, "{}\n", report.counts.eager_reasons.empty() ? "" : ")");
-  fmt::print(to, "  us a token  eager {}, replayed {}, prefill {}\n", shown(times.eager),
-             shown(times.replayed), shown(times.prefill));
+  print_steps(to, report.counts);
+  fmt::print(to, "  us a token  eager {}, replayed {}, prefill {}\n", shown_figure(times.eager),
+             shown_figure(times.replayed), shown_figure(times.prefill));
   fmt::print(to, "  MB held     weights {}, key/value cache {}, recordings {}, eager runs {}",
              megabytes(report.bytes.weights), megabytes(report.bytes.kv_cache),
              megabytes(report.bytes.replay.recordings), megabytes(report.bytes.replay.eager));
@@ -113,9 +86,9 @@ nlohmann::json report_json(const decode_report& report, const decode_context& ru
       {"eager_reasons", report.counts.eager_reasons},
       {"cache", as_json(report.cache)},
       {"us_per_token",
-       {{"eager", number(times.eager)},
-        {"replayed", number(times.replayed)},
-        {"prefill", number(times.prefill)}}},
+       {{"eager", figure_json(times.eager)},
+        {"replayed", figure_json(times.replayed)},
+        {"prefill", figure_json(times.prefill)}}},
       {"bytes",
        {{"total", report.bytes.total()},
         {"weights", report.bytes.weights},

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/reprise/cache_json.hpp"
+#include "apps/reprise/run_figures.hpp"
 #include "apps/reprise/version.hpp"
 
 namespace reprise::app {
@@ -17,30 +18,14 @@ using denoise::denoise_options;
 using denoise::denoise_report;
 using denoise::image_request;
 
-std::optional<double> per_step(double us, std::uint64_t steps) {
-  return steps == 0 ? std::nullopt : std::optional{us / static_cast<double>(steps)};
-}
-
 std::optional<double> replayed_us(const denoise_report& report) {
-  return per_step(report.times.replayed_us, report.times.replayed_steps);
+  return mean_us(report.times.replayed_us, report.times.replayed_steps);
 }
 
 // Of the plain run where there was one: the same steps as those replayed, and all of them.
 std::optional<double> eager_us(const denoise_report& report) {
   const denoise::loop_times& t = report.compared ? report.plain_times : report.times;
-  return per_step(t.eager_us, t.eager_steps);
-}
-
-std::string shown(std::optional<double> us) {
-  return us ? fmt::format("{:.1f}", *us) : "-";
-}
-
-nlohmann::json number(std::optional<double> us) {
-  return us ? nlohmann::json(*us) : nlohmann::json{};
-}
-
-std::string megabytes(std::size_t bytes) {
-  return fmt::format("{:.2f}", static_cast<double>(bytes) * 1e-6);
+  return mean_us(t.eager_us, t.eager_steps);
 }
 
 // A name for the bits of a request's images: equal runs have equal names (FNV-1a, 64 bits).
@@ -75,10 +60,6 @@ nlohmann::json request_json(const denoise_report& report, const image_request& a
           {"columns", report.config.columns}};
 }
 
-nlohmann::json steps_json(const step_counts& counts) {
-  return {{"captured", counts.captured}, {"replayed", counts.replayed}, {"eager", counts.eager}};
-}
-
 void print_requests(std::FILE* to, const denoise_options& options) {
   fmt::print(to, "  requests    {}:", options.requests.size());
   for (std::size_t i = 0; i < options.requests.size(); ++i) {
@@ -98,16 +79,9 @@ void print_report(std::FILE* to, const denoise_report& report, const denoise_opt
                   const denoise_context& run) {
   fmt::print(to, "{}, {}\n", run.device, options.model.string());
   print_requests(to, options);
-  fmt::print(to, "  steps       captured {}, replayed {}, eager {}", report.counts.captured,
-             report.counts.replayed, report.counts.eager);
-  const char* open = " (";
-  for (const auto& [rule, count] : report.counts.eager_reasons) {
-    fmt::print(to, "{}{} {}", open, rule, count);
-    open = ", ";
-  }
-  fmt::print(to, "{}\n", report.counts.eager_reasons.empty() ? "" : ")");
-  fmt::print(to, "  us a step   eager {}, replayed {}\n", shown(eager_us(report)),
-             shown(replayed_us(report)));
+  print_steps(to, report.counts);
+  fmt::print(to, "  us a step   eager {}, replayed {}\n", shown_figure(eager_us(report)),
+             shown_figure(replayed_us(report)));
   fmt::print(to, "  MB held     weights {}, recordings {} ({} of them), eager runs {}\n",
              megabytes(report.weight_bytes), megabytes(report.cache.bytes.recordings),
              report.cache.recordings.size(), megabytes(report.cache.bytes.eager));
@@ -152,7 +126,7 @@ nlohmann::json report_json(const denoise_report& report, const denoise_options& 
       {"recordings", report.cache.recordings.size()},
       {"weight_moves", options.weight_moves},
       {"us_per_step",
-       {{"eager", number(eager_us(report))}, {"replayed", number(replayed_us(report))}}},
+       {{"eager", figure_json(eager_us(report))}, {"replayed", figure_json(replayed_us(report))}}},
       {"bytes",
        {{"total", report.weight_bytes + report.cache.bytes.recordings + report.cache.bytes.eager},
         {"weights", report.weight_bytes},

@@ -8,6 +8,7 @@
 #include "apps/reprise/output.hpp"
 #include "apps/reprise/version.hpp"
 #include "reprise/platform/manifest.hpp"
+#include "workloads/denoise/denoiser_component.hpp"
 
 namespace reprise::app {
 
@@ -90,7 +91,9 @@ void add_matrix(CLI::App& root) {
   add_output_options(*verb, *options);
   verb->callback([options] {
     check_json_target(*options);
-    const manifest made = make_manifest(builtin_kernels(), builtin_components());
+    component_registry components = builtin_components();
+    denoise::add_components(components, "models/denoiser");  // listed, not loaded
+    const manifest made = make_manifest(builtin_kernels(), components);
     if (!options->quiet) print(options->people(), made);
     if (options->json) write_json(*options, as_json(made));
   });

@@ -18,8 +18,8 @@ namespace reprise {
 // Asked before each step of one request, and again about a step that threw: the step to run
 // instead, with the same inputs, or null to leave it. The replacement is the interceptor's, which
 // keeps it as long as the cache runs it, and gives the same one for the same step: another one
-// would be recorded anew. Its signature is a signature::variant() of the loop's, so that the loop
-// reads its results as those of its own step.
+// would be recorded anew. It shares the signature of the loop's step, or has a variant() of it, so
+// that the loop reads its results as those of its own step.
 using interception = std::function<const step*(const step_call&)>;
 
 struct interceptor {

@@ -11,13 +11,11 @@ namespace reprise {
 namespace {
 
 void require_stand_in(const interceptor& by, const step& own, const step& other) {
-  const signature& declared = own.declared();
-  const bool is_variant = other.declared().id() == declared.id() &&
-                          other.declared().recorded_as() != declared.recorded_as();
-  if (is_variant) return;
+  const bool has_its_handles = other.declared().id() == own.declared().id();
+  if (has_its_handles && &other != &own) return;
   throw usage_error{
-      fmt::format("interceptor '{}': step '{}' cannot stand in for step '{}'; make its signature "
-                  "with signature::variant() of that step's",
+      fmt::format("interceptor '{}': step '{}' cannot stand in for step '{}'; make another "
+                  "step with that one's signature, or with a signature::variant() of it",
                   by.name, other.name(), own.name())};
 }
 

@@ -11,7 +11,11 @@
 
 #include "reprise/ops/argmax.hpp"
 #include "reprise/ops/attention.hpp"
+#include "reprise/ops/bias_add.hpp"
 #include "reprise/ops/embedding.hpp"
+#include "reprise/ops/flow.hpp"
+#include "reprise/ops/gelu.hpp"
+#include "reprise/ops/layer_norm.hpp"
 #include "reprise/ops/matmul.hpp"
 #include "reprise/ops/random.hpp"
 #include "reprise/ops/random_uniform.hpp"
@@ -19,6 +23,7 @@
 #include "reprise/ops/rope.hpp"
 #include "reprise/ops/sample.hpp"
 #include "reprise/ops/swiglu.hpp"
+#include "reprise/ops/timestep_embedding.hpp"
 #include "reprise/replay/stage_inputs.hpp"
 
 namespace reprise {
@@ -197,6 +202,47 @@ void show_pair(const see_case& see) {
   show_attentions<A, W>(see);
 }
 
+void show_layers(const see_case& see) {
+  for (const std::int64_t width : {1, 7, 33, 256, 1000}) {
+    const std::string name = fmt::format("5 rows of {}", width);
+    const auto x = random_values<float>(count_of(5, width), 30, 4.0F);
+    const auto gain = random_values<float>(count_of(1, width), 31);
+    const auto bias = random_values<float>(count_of(1, width), 32);
+    auto y = room<float>(x.size());
+    see(case_of(layer_norm, name, read<float>{in(x)}, read<float>{in(gain)}, read<float>{in(bias)},
+                write<float>{to(y)}, width, 1e-5F));
+    see(case_of(bias_add, name, read<float>{in(x)}, read<float>{in(bias)}, write<float>{to(y)}));
+    see(case_of(gelu, name, read<float>{in(x)}, write<float>{to(y)}));
+  }
+  for (const std::int64_t width : {2, 6, 64, 250}) {
+    const std::vector<float> times{0, 1e-3F, 0.25F, 0.5F, 1};
+    auto out = room<float>(count_of(5, width));
+    see(case_of(timestep_embedding, fmt::format("5 times in {}", width), read<float>{in(times)},
+                write<float>{to(out)}, width));
+  }
+}
+
+void show_flow(const see_case& see) {
+  const std::vector<float> scale{2.5F};
+  const std::vector<float> dt{-0.05F};
+  const std::vector<float> sigma{0.3F};
+  const std::vector<float> factors{1.25F, -1.25F};
+  for (const std::int64_t count : {1, 3, 784, 5003}) {
+    const std::string name = fmt::format("{} elements", count);
+    const auto a = random_values<float>(count_of(1, count), 40);
+    const auto b = random_values<float>(count_of(1, count), 41);
+    auto x = random_values<float>(count_of(1, count), 42);
+    auto out = room<float>(x.size());
+    see(case_of(guide, name, read<float>{in(a)}, read<float>{in(b)}, read<float>{in(scale)},
+                write<float>{to(out)}));
+    see(case_of(flow_drift, name, read<float>{in(a)}, read<float>{in(b)}, read<float>{in(factors)},
+                write<float>{to(out)}));
+    see(case_of(euler_step, name, inout<float>{to(x)}, read<float>{in(a)}, read<float>{in(dt)}));
+    see(case_of(sde_step, name, inout<float>{to(x)}, read<float>{in(a)}, read<float>{in(b)},
+                read<float>{in(dt)}, read<float>{in(sigma)}));
+  }
+}
+
 }  // namespace
 
 void each_builtin_op_case(const see_case& see) {
@@ -206,6 +252,8 @@ void each_builtin_op_case(const see_case& see) {
   show_elementwise<float>(see);
   show_elementwise<bf16>(see);
   show_choices(see);
+  show_layers(see);
+  show_flow(see);
   show_staging(see);
 }
 

@@ -175,17 +175,27 @@ TEST_P(interceptor_test, one_that_begins_nothing_is_refused) {
   EXPECT_TRUE(test::has(said, "interceptor 'idle' has no `begin`")) << said;
 }
 
-// A recording is found by its signature: with the loop's own, the loop's recording would be served.
-TEST_P(interceptor_test, a_replacement_that_is_no_variant_is_refused) {
+// A step has recordings of its own, so the loop's is never served for it.
+TEST_P(interceptor_test, a_replacement_with_the_signature_of_the_step_is_recorded_on_its_own) {
+  const step disguised{loop.declared, [this](step_scope& run) { loop.fade_twice(run); }};
+  runner.install(always("twice", &disguised));
+  fading::request other{on, {1, 2}, 0.5F, 3};
+  while (runner.step(on.work, loop, other)) {
+  }
+  EXPECT_EQ(values_of(other), (std::vector<float>{0.5625F, 1.125F}));
+  EXPECT_EQ(cache.counts().captured, 1U);
+  EXPECT_EQ(cache.counts().replayed, 2U);
+}
+
+TEST_P(interceptor_test, a_replacement_that_has_other_handles_or_is_the_step_itself_is_refused) {
   signature unrelated{"unrelated"};
   const step stranger{unrelated, [](step_scope&) {}};
-  const step disguised{loop.declared, [this](step_scope& run) { loop.fade_twice(run); }};
-  for (const step* const other : {&stranger, &disguised, &loop.fades}) {
+  for (const step* const other : {&stranger, &loop.fades}) {
     loop_runner one{cache};
     one.install(always("careless", other));
     const std::string said = test::message_of<usage_error>([&] { one.step(on.work, loop, r); });
     EXPECT_TRUE(test::has(said, "interceptor 'careless'")) << said;
-    EXPECT_TRUE(test::has(said, "make its signature with signature::variant()")) << said;
+    EXPECT_TRUE(test::has(said, "or with a signature::variant()")) << said;
   }
   EXPECT_EQ(r.done, 0);
   EXPECT_EQ(cache.counts().captured + cache.counts().eager, 0U);

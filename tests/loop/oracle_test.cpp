@@ -41,13 +41,13 @@ class loop_oracle : public ::testing::TestWithParam<std::string> {
         : on{spec}, cache{on.opened, {.record = record}} {}
 
     std::vector<tapped_step> tapped(int leap = 0) {
-      fading::request r{on, {1, 2, 3}, 0.3F, 5, leap};
+      fading::request r{on, {1, 2, 3}, 0.5F, 5, leap};
       return run_tapped(on.work, runner, loop, r);
     }
     std::vector<tapped_step> tapped_with_marks() {
       const auto marks = std::make_shared<mark_taps>();
       cache.observe(marks);
-      fading::request r{on, {1, 2, 3}, 0.3F, 4};
+      fading::request r{on, {1, 2, 3}, 0.5F, 4};
       return run_tapped(on.work, runner, loop, r, marks);
     }
 

@@ -28,9 +28,9 @@ class runner_test : public ::testing::TestWithParam<std::string> {
   template <class Loop = fading>
   std::vector<typename Loop::request> three(int leap = 0) {
     std::vector<typename Loop::request> all;
-    all.emplace_back(on, std::vector<float>{1, 2, 3}, 0.3F, 4, leap);
-    all.emplace_back(on, std::vector<float>{4, 5, 6, 7, 8}, 0.7F, 6, leap);
-    all.emplace_back(on, std::vector<float>{-1, 9, 0.1F}, 1.1F, 2, leap);
+    all.emplace_back(on, std::vector<float>{1, 2, 3}, 0.5F, 4, leap);
+    all.emplace_back(on, std::vector<float>{4, 5, 6, 7, 8}, 0.75F, 6, leap);
+    all.emplace_back(on, std::vector<float>{-1, 9, 0.125F}, 1.25F, 2, leap);
     return all;
   }
 
@@ -66,7 +66,7 @@ TEST_P(runner_test, interleaved_requests_give_the_bits_of_serial_ones) {
   std::vector<fading::request> requests = three();
   runner.run(on.work, loop, requests);
   EXPECT_EQ(values_of(requests), serial());
-  EXPECT_EQ(values_of(requests)[0], test::faded({1, 2, 3}, 0.3F, 4));
+  EXPECT_EQ(values_of(requests)[0], test::faded({1, 2, 3}, 0.5F, 4));
   EXPECT_EQ(cache.counts().captured, 2U) << "one for each shape";
   EXPECT_EQ(cache.counts().replayed, 10U);
   EXPECT_EQ(cache.counts().eager, 0U);
@@ -135,7 +135,7 @@ TEST_P(runner_test, a_request_is_cancelled_between_steps_and_the_others_go_on) {
   const auto alone = serial();
   const auto values = values_of(requests);
   EXPECT_EQ(values[0], alone[0]);
-  EXPECT_EQ(values[1], test::faded({4, 5, 6, 7, 8}, 0.7F, 2)) << "two whole steps";
+  EXPECT_EQ(values[1], test::faded({4, 5, 6, 7, 8}, 0.75F, 2)) << "two whole steps";
   EXPECT_EQ(values[2], alone[2]);
   EXPECT_EQ(requests[1].done, 2);
   EXPECT_EQ(asked, (std::vector<int>{5, 3, 3})) << "before each step and at the end, no more";

@@ -9,6 +9,7 @@
 #include "reprise/base/clock.hpp"
 #include "reprise/base/error.hpp"
 #include "reprise/loop/runner.hpp"
+#include "workloads/denoise/denoiser_component.hpp"
 
 namespace reprise::denoise {
 
@@ -151,8 +152,11 @@ denoise_report run_denoise(device_ref device, const denoise_options& options,
         "has none; leave one out"};
   }
   stream work{device};
-  pool weight_memory{device, "weights"};
-  denoiser model{weight_memory, work, options.model};
+  component_registry registry = builtin_components();
+  add_components(registry, options.model);
+  component_store components{std::move(registry)};
+  const auto loaded = components.get(denoiser_kind, device);
+  denoiser& model = loaded->object->model;
   check(options, model.config);
 
   std::size_t total = 0;
@@ -200,7 +204,7 @@ denoise_report run_denoise(device_ref device, const denoise_options& options,
   report.planned = planned_counts(options);
   report.times = run.times();
   report.cache = run.cache().report();
-  report.weight_bytes = weight_memory.used();
+  report.weight_bytes = loaded->object->memory.used();
   report.reasons = run.reasons();
   if (compares) {
     denoise_run plain{device, work, model, {.record = false}};

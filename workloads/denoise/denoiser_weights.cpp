@@ -107,6 +107,7 @@ void denoiser_weights::move(stream_ref stream) {
   // The old blocks live until all of the new ones are made, so that every address changes.
   std::vector<block> old;
   for (place& at : places_) {
+    at.memory.freed_on(stream);  // and not in the order of the stream that loaded it
     old.push_back(std::move(at.memory));
     upload(at, stream);
     at.into->version.bump();

@@ -1,0 +1,38 @@
+#include "apps/reprise/run_figures.hpp"
+
+#include <fmt/format.h>
+
+namespace reprise::app {
+
+std::optional<double> mean_us(double us, std::uint64_t count) {
+  return count == 0 ? std::nullopt : std::optional{us / static_cast<double>(count)};
+}
+
+std::string shown_figure(std::optional<double> us) {
+  return us ? fmt::format("{:.1f}", *us) : "-";
+}
+
+nlohmann::json figure_json(std::optional<double> us) {
+  return us ? nlohmann::json(*us) : nlohmann::json{};
+}
+
+std::string megabytes(std::size_t bytes) {
+  return fmt::format("{:.2f}", static_cast<double>(bytes) * 1e-6);
+}
+
+void print_steps(std::FILE* to, const step_counts& counts) {
+  fmt::print(to, "  steps       captured {}, replayed {}, eager {}", counts.captured,
+             counts.replayed, counts.eager);
+  const char* open = " (";
+  for (const auto& [rule, count] : counts.eager_reasons) {
+    fmt::print(to, "{}{} {}", open, rule, count);
+    open = ", ";
+  }
+  fmt::print(to, "{}\n", counts.eager_reasons.empty() ? "" : ")");
+}
+
+nlohmann::json steps_json(const step_counts& counts) {
+  return {{"captured", counts.captured}, {"replayed", counts.replayed}, {"eager", counts.eager}};
+}
+
+}  // namespace reprise::app
