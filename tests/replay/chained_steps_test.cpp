@@ -114,7 +114,7 @@ TEST_P(chained_steps, wait_for_no_stream_that_is_being_captured_and_say_so) {
 TEST_P(chained_steps, ask_for_no_memory_of_an_open_or_endless_shape) {
   signature declared{"endless"};
   const auto y = declared.out<float>("y");
-  for (const dims& shape : {dims{any}, dims{1 << 30, 1 << 30, 1 << 30}}) {
+  for (const dims& shape : {dims{any}, dims{1 << 30, 1 << 21}}) {
     const step what{declared, [&](step_scope& run) { run.make(y, shape); }};
     replay_cache cache{dev()};
     EXPECT_THROW(cache.run(s(), what, {}), usage_error);
