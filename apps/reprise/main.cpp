@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <exception>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "apps/reprise/denoise_command.hpp"
 #include "apps/reprise/doctor_command.hpp"
 #include "apps/reprise/matrix_command.hpp"
+#include "apps/reprise/output.hpp"
 #include "apps/reprise/sim_command.hpp"
 #include "apps/reprise/version.hpp"
 #include "reprise/base/error.hpp"
@@ -28,7 +30,7 @@ void complain(std::string_view what) {
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';
   }
   while (!line.empty() && line.back() == ' ') line.pop_back();
-  fmt::print(stderr, "reprise: {}\n", line);
+  reprise::app::say(line);
 }
 
 // "see reprise bench replay --help": the help of the innermost verb that was given.
@@ -86,7 +88,10 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    const int exit_code = run(argc, argv);
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+    complain("stdout cannot be written; give it a file or a pipe that takes it");
+    return 1;
   } catch (const reprise::usage_error& wrong) {
     complain(wrong.what());
     return 2;

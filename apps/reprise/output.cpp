@@ -56,9 +56,9 @@ void write_json(const output_options& options, const nlohmann::json& value) {
   // /dev/stderr, is written as it is.
   namespace fs = std::filesystem;
   std::error_code failed;
-  const fs::path target{*options.json};
+  const fs::path target = fs::weakly_canonical(*options.json, failed);
   const bool by_rename = !fs::exists(target, failed) || fs::is_regular_file(target, failed);
-  const fs::path written = by_rename ? fs::path{*options.json + ".partial"} : target;
+  const fs::path written = by_rename ? fs::path{target.native() + ".partial"} : target;
   std::ofstream file{written, std::ios::binary};
   file << text << '\n';
   file.close();
@@ -69,9 +69,14 @@ void write_json(const output_options& options, const nlohmann::json& value) {
                           *options.json)};
 }
 
+void say(std::string_view line) {
+  const std::string text = fmt::format("reprise: {}\n", line);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 int exit_code_of(const std::string& failure) {
   if (failure.empty()) return 0;
-  fmt::print(stderr, "reprise: {}\n", failure);
+  say(failure);
   return 1;
 }
 

@@ -30,6 +30,9 @@ void check_file_target(std::string_view option, const std::string& file,
 void check_json_target(const output_options& options);
 void write_json(const output_options& options, const nlohmann::json& value);
 
+// One line on stderr, and nothing where that is closed.
+void say(std::string_view line);
+
 // Of a run that checked itself: 0; or 1, when `failure` says what was wrong, which is then told on
 // stderr in one line.
 int exit_code_of(const std::string& failure);

@@ -13,4 +13,8 @@ std::string whole_number(const std::string& text) {
   return failed == std::errc{} && next == end ? "" : text + " is no whole number from 0 to 2^64-1";
 }
 
+std::string not_empty(const std::string& text) {
+  return text.empty() ? "an empty text is no value; leave the option out" : "";
+}
+
 }  // namespace reprise::app

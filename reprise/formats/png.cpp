@@ -49,17 +49,22 @@ std::vector<std::byte> encode_png(const grey_picture& picture) {
 }
 
 void write_png(const std::filesystem::path& file, const grey_picture& picture) {
+  namespace fs = std::filesystem;
   const std::vector<std::byte> bytes = encode_png(picture);
-  const std::filesystem::path partial = file.native() + ".partial";
+  std::error_code failed;
+  const fs::path target = fs::weakly_canonical(file, failed);  // a link stays one
+  if (fs::exists(target, failed) && !fs::is_regular_file(target, failed)) {
+    formats::refuse(file.native(), "it is no regular file", "give a file name for the picture");
+  }
+  const fs::path partial = target.native() + ".partial";
   std::ofstream out{partial, std::ios::binary};
   out.write(reinterpret_cast<const char*>(bytes.data()),
             static_cast<std::streamsize>(bytes.size()));
   out.close();
-  std::error_code failed;
-  if (out) std::filesystem::rename(partial, file, failed);
+  if (out) fs::rename(partial, target, failed);
   if (out && !failed) return;
   std::error_code ignored;
-  std::filesystem::remove(partial, ignored);
+  fs::remove(partial, ignored);
   formats::refuse(file.native(), "the picture cannot be written here",
                   "give a file in a folder that takes one");
 }

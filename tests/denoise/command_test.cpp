@@ -1,5 +1,7 @@
 // The command as a person types it: exit codes, one clear line for wrong input, JSON alone on
 // stdout, a sheet that is written whole or not at all.
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -121,6 +123,27 @@ TEST_F(denoise_command, wrong_words_are_one_line_and_exit_2) {
   expect_refused("run denoise --json /nowhere/x.json", "/nowhere/x.json");
   expect_refused("run denoise --out /nowhere/x.png", "/nowhere/x.png");
   expect_refused("run denoise --out " + folder.string(), "--out");
+  expect_refused("run denoise --out ''", "--out");
+  expect_refused("run denoise --model ''", "--model");
+  expect_refused("run denoise --guidance ''", "--guidance");
+  expect_refused("run denoise --threads 0x10", "--threads");
+  expect_refused("run denoise --requests 1 --steps 1 --sync-weights 2" + model(), "--sync-weights");
+}
+
+TEST_F(denoise_command, a_sheet_replaces_no_pipe_and_not_the_json_and_a_link_stays_one) {
+  const auto pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  expect_refused("run denoise --out " + pipe.string(), "regular file");
+  const auto one = folder / "one";
+  expect_refused("run denoise --out " + one.string() + " --json " + one.string(), "give two");
+  const auto link = folder / "link.png";
+  std::filesystem::create_symlink(folder / "target.png", link);
+  const run_result result =
+      run("run denoise --device cpu --steps 1 --images 1 --requests 1 --out " + link.string() +
+          model());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_TRUE(std::filesystem::is_regular_file(folder / "target.png"));
 }
 
 TEST_F(denoise_command, broken_models_are_one_line_and_leave_a_sheet_as_it_was) {

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -74,6 +75,20 @@ class fields {
   json root_;
 };
 
+// Names by which a request can ask: none is taken for a number, for "none" or for two.
+void check_names(const std::filesystem::path& file, const std::vector<std::string>& names) {
+  std::set<std::string> seen;
+  for (const std::string& name : names) {
+    const bool is_number =
+        !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+    const bool can_be_asked_for = !name.empty() && name != "none" && !is_number &&
+                                  name.find(',') == std::string::npos && seen.insert(name).second;
+    if (can_be_asked_for) continue;
+    refuse(file.native(), fmt::format("'class_names' has the name {:?}", name),
+           "give each class a name of its own without commas, no number and not none");
+  }
+}
+
 }  // namespace
 
 denoiser_config read_denoiser_config(const std::filesystem::path& file) {
@@ -83,6 +98,7 @@ denoiser_config read_denoiser_config(const std::filesystem::path& file) {
   config.rows = in.integer("image_rows", 1024);
   config.columns = in.integer("image_columns", 1024);
   config.class_names = in.names("class_names", 4096);
+  check_names(file, config.class_names);
   config.width = in.integer("width", 1 << 14);
   config.inner_width = in.integer("inner_width", 1 << 16);
   config.condition_width = in.integer("condition_width", 1 << 14);
