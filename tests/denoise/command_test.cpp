@@ -74,7 +74,6 @@ TEST_F(denoise_command, a_recorded_run_an_eager_one_and_one_with_moved_weights_g
   EXPECT_EQ(moved.at("weight_moves"), 1);
   EXPECT_EQ(moved.at("eager_reasons"), (nlohmann::json{{"fact changed", 1}}));
   EXPECT_EQ(moved.at("evicted"), 2) << "the one of the other size goes too";
-  EXPECT_EQ(moved.at("bytes").at("recordings"), recorded.at("bytes").at("recordings"));
 }
 
 TEST_F(denoise_command, stochastic_steps_are_counted_by_their_reason_and_explained) {
@@ -137,13 +136,14 @@ TEST_F(denoise_command, a_sheet_replaces_no_pipe_and_not_the_json_and_a_link_sta
   const auto one = folder / "one";
   expect_refused("run denoise --out " + one.string() + " --json " + one.string(), "give two");
   const auto link = folder / "link.png";
+  std::ofstream{folder / "target.png"} << "an older one";
   std::filesystem::create_symlink(folder / "target.png", link);
   const run_result result =
       run("run denoise --device cpu --steps 1 --images 1 --requests 1 --out " + link.string() +
           model());
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_TRUE(std::filesystem::is_symlink(link));
-  EXPECT_TRUE(std::filesystem::is_regular_file(folder / "target.png"));
+  EXPECT_NE(contents(folder / "target.png"), "an older one");
 }
 
 TEST_F(denoise_command, broken_models_are_one_line_and_leave_a_sheet_as_it_was) {
