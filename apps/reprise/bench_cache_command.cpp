@@ -46,10 +46,6 @@ std::vector<cache_figure> figures_of(const cache_bench_report& report) {
   return all;
 }
 
-std::optional<double> median(const bench::spread& us) {
-  return us.count == 0 ? std::nullopt : std::optional{us.median};
-}
-
 std::string verdict(const cache_figure& figure) {
   if (!figure.limit_us) return "";
   const std::optional<bool> within = figure.within();
@@ -103,11 +99,6 @@ void print_report(std::FILE* to, const cache_bench_report& report, device_ref de
   if (!report.bare) fmt::print(to, "  {}\n", no_bare);
   print_captures(to, report);
   print_cycles(to, report.cycles);
-}
-
-template <class Value>
-nlohmann::json or_null(const std::optional<Value>& value) {
-  return value ? nlohmann::json(*value) : nlohmann::json{};
 }
 
 nlohmann::json figure_json(const cache_figure& f) {

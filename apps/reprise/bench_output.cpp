@@ -24,8 +24,8 @@ nlohmann::json as_json(const bench::spread& us) {
   return {{"median", us.median}, {"p10", us.p10}, {"p90", us.p90}, {"count", us.count}};
 }
 
-nlohmann::json as_json(const step_counts& counts) {
-  return {{"captured", counts.captured}, {"replayed", counts.replayed}, {"eager", counts.eager}};
+std::optional<double> median(const bench::spread& us) {
+  return us.count == 0 ? std::nullopt : std::optional{us.median};
 }
 
 std::string shown_us(std::optional<double> us) {

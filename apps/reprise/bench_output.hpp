@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "apps/reprise/cache_json.hpp"
 #include "bench/measure/spread.hpp"
 #include "reprise/device/device.hpp"
-#include "reprise/replay/cache.hpp"
 
 namespace reprise::app {
 
@@ -18,7 +18,9 @@ nlohmann::json bench_json(std::string_view bench, std::string_view device, std::
 nlohmann::json bench_json(std::string_view bench, device_ref device, const std::string& command);
 
 nlohmann::json as_json(const bench::spread& us);
-nlohmann::json as_json(const step_counts& counts);
+
+// Nothing where nothing was measured.
+std::optional<double> median(const bench::spread& us);
 
 // "12.34"; a dash where there is no figure.
 std::string shown_us(std::optional<double> us);

@@ -46,10 +46,6 @@ std::string range(const bench::spread& us) {
   return us.count == 0 ? "-" : fmt::format("{:.2f} .. {:.2f}", us.p10, us.p90);
 }
 
-std::optional<double> median(const bench::spread& us) {
-  return us.count == 0 ? std::nullopt : std::optional{us.median};
-}
-
 void print_rows(std::FILE* to, const replay_bench_report& report) {
   constexpr const char* line = "  {:>6}  {:<7}{:>6}{:>8}{:>11}  {:<22}{:>12}\n";
   fmt::print(to, line, "nodes", "how", "facts", "staged", "host us", "p10 .. p90", "device us");

@@ -48,6 +48,10 @@ nlohmann::json as_json(const missed_key& key) {
 
 }  // namespace
 
+nlohmann::json as_json(const step_counts& counts) {
+  return {{"captured", counts.captured}, {"replayed", counts.replayed}, {"eager", counts.eager}};
+}
+
 nlohmann::json as_json(const cache_report& report) {
   nlohmann::json recordings = nlohmann::json::array();
   for (const recording_row& row : report.recordings) recordings.push_back(as_json(row));

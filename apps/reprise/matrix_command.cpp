@@ -85,7 +85,8 @@ nlohmann::json as_json(const manifest& made) {
 }  // namespace
 
 void add_matrix(CLI::App& root) {
-  CLI::App* verb = root.add_subcommand("matrix", "print every kernel body and where it can run");
+  CLI::App* verb = root.add_subcommand(
+      "matrix", "print every kernel body and component, and where each can run");
   verb->footer("Example: reprise matrix --json");
   const auto options = std::make_shared<output_options>();
   add_output_options(*verb, *options);

@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <span>
 
 #include "reprise/base/error.hpp"
+#include "reprise/formats/whole_file.hpp"
 
 namespace reprise::app {
 
@@ -52,19 +54,18 @@ void write_json(const output_options& options, const nlohmann::json& value) {
     }
     return;
   }
-  // Whole or not at all: what an earlier run left is replaced by a rename. A device, such as
-  // /dev/stderr, is written as it is.
+  // A device, such as /dev/stderr, is written as it is.
   namespace fs = std::filesystem;
-  std::error_code failed;
-  const fs::path target = fs::weakly_canonical(*options.json, failed);
-  const bool by_rename = !fs::exists(target, failed) || fs::is_regular_file(target, failed);
-  const fs::path written = by_rename ? fs::path{target.native() + ".partial"} : target;
-  std::ofstream file{written, std::ios::binary};
-  file << text << '\n';
-  file.close();
-  if (file && by_rename) fs::rename(written, target, failed);
-  if (file && !failed) return;
-  if (by_rename) fs::remove(written, failed);
+  const std::string lines = text + '\n';
+  std::error_code ignored;
+  if (!fs::exists(*options.json, ignored) || fs::is_regular_file(*options.json, ignored)) {
+    if (formats::write_whole(*options.json, std::as_bytes(std::span{lines}))) return;
+  } else {
+    std::ofstream device{*options.json, std::ios::binary};
+    device << lines;
+    device.close();
+    if (device) return;
+  }
   throw error{fmt::format("--json {:?}: the file cannot be written; give another, or - for stdout",
                           *options.json)};
 }

@@ -12,10 +12,6 @@ std::string shown_figure(std::optional<double> us) {
   return us ? fmt::format("{:.1f}", *us) : "-";
 }
 
-nlohmann::json figure_json(std::optional<double> us) {
-  return us ? nlohmann::json(*us) : nlohmann::json{};
-}
-
 std::string megabytes(std::size_t bytes) {
   return fmt::format("{:.2f}", static_cast<double>(bytes) * 1e-6);
 }
@@ -29,10 +25,6 @@ void print_steps(std::FILE* to, const step_counts& counts) {
     open = ", ";
   }
   fmt::print(to, "{}\n", counts.eager_reasons.empty() ? "" : ")");
-}
-
-nlohmann::json steps_json(const step_counts& counts) {
-  return {{"captured", counts.captured}, {"replayed", counts.replayed}, {"eager", counts.eager}};
 }
 
 }  // namespace reprise::app

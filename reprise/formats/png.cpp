@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <png.h>
 
-#include <fstream>
 #include <string>
 #include <system_error>
 
 #include "reprise/base/error.hpp"
 #include "reprise/formats/refusal.hpp"
+#include "reprise/formats/whole_file.hpp"
 
 namespace reprise {
 
@@ -49,22 +49,12 @@ std::vector<std::byte> encode_png(const grey_picture& picture) {
 }
 
 void write_png(const std::filesystem::path& file, const grey_picture& picture) {
-  namespace fs = std::filesystem;
   const std::vector<std::byte> bytes = encode_png(picture);
-  std::error_code failed;
-  const fs::path target = fs::weakly_canonical(file, failed);  // a link stays one
-  if (fs::exists(target, failed) && !fs::is_regular_file(target, failed)) {
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored)) {
     formats::refuse(file.native(), "it is no regular file", "give a file name for the picture");
   }
-  const fs::path partial = target.native() + ".partial";
-  std::ofstream out{partial, std::ios::binary};
-  out.write(reinterpret_cast<const char*>(bytes.data()),
-            static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  if (out) fs::rename(partial, target, failed);
-  if (out && !failed) return;
-  std::error_code ignored;
-  fs::remove(partial, ignored);
+  if (formats::write_whole(file, bytes)) return;
   formats::refuse(file.native(), "the picture cannot be written here",
                   "give a file in a folder that takes one");
 }
