@@ -11,6 +11,7 @@
 
 #include "reprise/base/error.hpp"
 #include "reprise/cuda/device.hpp"
+#include "reprise/grad/kernels.hpp"
 #include "reprise/ops/builtin.hpp"
 #include "reprise/replay/stage_inputs.hpp"
 #include "reprise/sim/device.hpp"
@@ -116,8 +117,10 @@ kernel_registry builtin_kernels() {
   kernel_registry kernels;
   add_builtin_kernels(kernels);
   add_stage_inputs(kernels);
+  add_grad_kernels(kernels);
   checked::add_builtin_kernels(kernels);
   checked::add_stage_inputs(kernels);
+  checked::add_grad_kernels(kernels);
   return kernels;
 }
 

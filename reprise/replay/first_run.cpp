@@ -60,7 +60,7 @@ void first_run::put_back() {
 
 body_run first_run::run_segments() {
   const signature& declared = now_.what.declared();
-  state_.staged = state_.block->take(state_.layout.bytes(), now_.at.place);
+  state_.staged = state_.block->keep(state_.layout.bytes(), now_.at.place);
   const bool may_draw = declared.random() != nullptr;
   state_.draws = may_draw ? 1 : 0;  // until it is known how many
   if (input_ring::serves(device_, now_.given, state_.layout, may_draw)) {

@@ -58,7 +58,7 @@ input_ring::input_ring(site side, run_memory& memory, bindings given, const inpu
       block_bytes_{layout.bytes()},
       ring_{side.stream.device(), slot_bytes_ * slots_, side.place},
       consumed_{side.stream.device(), 1, side.place},
-      words_{reinterpret_cast<std::uint64_t*>(memory.take(device_bytes(layout, draws), side.place)),
+      words_{reinterpret_cast<std::uint64_t*>(memory.keep(device_bytes(layout, draws), side.place)),
              words_of(segments_)} {
   consumed_[0] = 0;
   std::vector<std::uint64_t> words(words_of(segments_), 0);

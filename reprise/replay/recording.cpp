@@ -58,8 +58,10 @@ recording_bytes recording::bytes_by_owner() const {
 
 recording_bytes recording::state::bytes() const {
   recording_bytes bytes;
-  bytes.workspaces = block ? block->workspaces() : 0;
-  bytes.buffers = memory.bytes() - bytes.workspaces;
+  if (!is_placed) {
+    bytes.workspaces = block ? block->workspaces() : 0;
+    bytes.buffers = memory.bytes() - bytes.workspaces;
+  }
   bytes.pinned = inputs.pinned_bytes() + (ring ? ring->pinned_bytes() : 0);
   bytes.executables = nodes * bytes_per_node;
   return bytes;
@@ -142,7 +144,7 @@ void recording::state::run_whole_body(site at, const step& what, bindings given)
     run_break(at.stream, what.name(), why, work);
   };
   block->restart(at.stream);
-  staged = block->take(layout.bytes(), at.place);
+  staged = block->keep(layout.bytes(), at.place);
   ++replays;
   body_run run = run_body(at, what, given, layout, staged, *block, {.now = &inputs}, at_once);
   check_outputs(what, given, run.outputs);

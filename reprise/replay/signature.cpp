@@ -149,6 +149,18 @@ void signature::uses(std::string name, const parameter& weight) {
   fact_words_.push_back(word_of(weight.version.shared()));
 }
 
+void signature::trains(std::string name, parameter& weight) {
+  claim(name);
+  uses_.push_back({name, &weight, &weight});
+  facts_.push_back({std::move(name) + " address", on_breach::retire,
+                    "the step is recorded again at its new address", nullptr});
+  fact_words_.push_back({&address_of, &weight});
+}
+
+void signature::take_inputs_direct() {
+  for (declared_input& one : inputs_) one.mode = input_mode::direct;
+}
+
 void signature::fact(std::string name, const version_counter& counter, on_breach then) {
   claim(name);
   facts_.push_back(

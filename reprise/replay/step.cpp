@@ -83,9 +83,13 @@ tensor_ref step_scope::make_output(int slot, signature_id of, const dims& shape)
     throw usage_error{fmt::format("step '{}': output '{}' is made twice in one run; make it once",
                                   declared_->name(), out.name)};
   }
-  made = {nullptr, out.type, shape, contiguous_strides(shape)};
-  made.data = memory_->take(bytes_of(shape, size_of(out.type)), place_);
+  made = keep(out.type, shape);
   return made;
+}
+
+tensor_ref step_scope::keep(dtype type, const dims& shape) {
+  std::byte* const memory = memory_->keep(bytes_of(shape, size_of(type)), place_);
+  return {memory, type, shape, contiguous_strides(shape)};
 }
 
 std::size_t step_scope::bytes_of(const dims& shape, std::size_t element_bytes) const {

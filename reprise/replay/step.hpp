@@ -123,6 +123,13 @@ class step_scope {
   // that this run has reserved. Throws usage_error when the signature names no counter.
   random_base draws(std::uint64_t count);
 
+  // Without types, for rooms that run bodies of their own kind on a step's run (reprise/grad).
+  const tensor_ref& input_at(int slot, signature_id of) const;
+  tensor_ref make_output(int slot, signature_id of, const dims& shape);
+  // Memory that lasts until the recording's next replay.
+  tensor_ref keep(dtype type, const dims& shape);
+  const run_inputs& inputs() const { return inputs_; }
+
   // "this tensor is resid_pre 5": free unless somebody observes.
   void mark(point where, const tensor_ref& what) {
     for (const auto& observer : observers_) observer->on_mark(*this, where, what);
@@ -133,8 +140,6 @@ class step_scope {
   std::uint64_t drawn() const { return drawn_; }
 
  private:
-  const tensor_ref& input_at(int slot, signature_id of) const;
-  tensor_ref make_output(int slot, signature_id of, const dims& shape);
   // Throws usage_error where an extent is open, or the bytes are more than any device has.
   std::size_t bytes_of(const dims& shape, std::size_t element_bytes) const;
 

@@ -1,0 +1,361 @@
+// The backward of a graphed op: whose state it may run on, and how.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "reprise/base/clock.hpp"
+#include "reprise/base/error.hpp"
+#include "reprise/base/fault_points.hpp"
+#include "reprise/base/mutant.hpp"
+#include "reprise/device/enqueue.hpp"
+#include "reprise/grad/apart.hpp"
+#include "reprise/grad/owed_backward.hpp"
+#include "reprise/grad/state_aside.hpp"
+#include "reprise/replay/recorded_body.hpp"
+
+namespace reprise {
+
+grad_result graphed_core::backward(site at, const forward_ticket& ticket, bindings cotangents,
+                                   const wanted& what) {
+  const std::lock_guard held{turn_};
+  owed_backward owed = owed_by(ticket, cotangents, what);
+  require_unchanged(*owed.call);
+  const std::shared_ptr<frame> in = owed.call->in;
+  // A frame from before a reset() has a lane of its own.
+  const std::shared_ptr<lane> there = in ? in->in : nullptr;
+  lane& here = there ? *there : home(at.stream);
+  const std::shared_ptr<lane> before = std::exchange(home_, there ? there : home_);
+  const std::lock_guard turn{here.turn};
+  struct put_back {
+    std::shared_ptr<lane>& home;
+    std::shared_ptr<lane> was;
+    ~put_back() {
+      if (was) home = was;
+    }
+  } const restores{home_, before};
+  here.reap(at.place);
+
+  owed.is_apart = at.stream.capturing() || recorded_body::is_here();
+  grad_result result = [&] {
+    if (!in) return run_again(at, owed, owed.call->cause);
+    if (owed.is_apart || suspended::is_here() || !options_.record) {
+      return run_again(at, owed, eager_cause::suspended);
+    }
+    if (in->state == frame_state::released) return run_again(at, owed, eager_cause::released);
+    if (in->state == frame_state::poisoned) return run_again(at, owed, eager_cause::backward);
+    if (!in->forward->terms().holds(parts_->forward)) {
+      return run_again(at, owed, eager_cause::key);
+    }
+    return run_on_frame(at, owed);
+  }();
+  owed.call->is_done = true;
+  return result;
+}
+
+graphed_core::owed_backward graphed_core::owed_by(const forward_ticket& ticket, bindings cotangents,
+                                                  const wanted& what) const {
+  const signature& declared = parts_->op.declared;
+  const auto refuse = [&](std::string_view text) {
+    throw usage_error{fmt::format("op '{}': {}", name(), text)};
+  };
+  if (!ticket) refuse("the backward has no ticket; give that of its forward");
+  if (ticket.call()->op != parts_) {
+    refuse("the ticket is of another op's forward; give it to the op that issued it");
+  }
+  owed_backward owed;
+  owed.call = ticket.call();
+  owed.cotangents.resize(declared.outputs().size());
+  for (const binding& b : cotangents) {
+    if (!b.is_output || b.of != declared.id()) {
+      refuse("a cotangent is bound to no output of this op; bind it with gradient_of");
+    }
+    const auto slot = static_cast<std::size_t>(b.slot);
+    const declared_output& output = declared.outputs()[slot];
+    const dims& shape = owed.call->outputs[slot];
+    if ((owed.given >> slot & 1) != 0) {
+      refuse(fmt::format("the cotangent of '{}' is given twice; give their sum", output.name));
+    }
+    if (b.to.type != output.type || b.to.shape.count() != shape.count()) {
+      refuse(
+          fmt::format("the cotangent of '{}' has {} elements of {} and the output {} of {}; "
+                      "give as many as the forward made",
+                      output.name, b.to.shape.count(), name_of(b.to.type), shape.count(),
+                      name_of(output.type)));
+    }
+    owed.cotangents[slot] = {b.to.data, b.to.type, shape, contiguous_strides(shape)};
+    // A tensor of no elements may have no address.
+    if (b.to.data == nullptr) owed.cotangents[slot].data = reinterpret_cast<std::byte*>(16);
+    owed.given |= std::uint64_t{1} << slot;
+  }
+  if (owed.given == 0) {
+    refuse("the backward has no cotangent; give that of one output with gradient_of");
+  }
+  std::uint64_t were_given = 0;
+  for (const saved_input& one : owed.call->inputs) {
+    were_given |= std::uint64_t{1} << one.bound.slot;
+  }
+  owed.wanted = what.inputs & parts_->differentiable & were_given;
+  owed.parameters = what.parameters;
+  owed.in_force = {precision_now().products, owed.call->in_force.casts};
+  return owed;
+}
+
+void graphed_core::require_unchanged(const forward_call& call) const {
+  if (REPRISE_MUTANT(changed_operands_are_not_seen)) return;
+  const signature& declared = parts_->op.declared;
+  const auto refuse = [&](std::string_view kind, std::string_view which) {
+    throw stale_error{fmt::format(
+        "op '{}': {} '{}' was changed in place since the forward that saved it; run the backward "
+        "before the change, or the forward again",
+        name(), kind, which)};
+  };
+  for (std::size_t i = 0; i < call.parameters.size(); ++i) {
+    if (call.parameters[i].moved()) refuse("parameter", declared.uses()[i].name);
+  }
+  for (const saved_input& one : call.inputs) {
+    if (!one.version.moved()) continue;
+    refuse("input", declared.inputs()[static_cast<std::size_t>(one.bound.slot)].name);
+  }
+}
+
+grad_result graphed_core::run_on_frame(site at, owed_backward& owed) {
+  frame& in = *owed.call->in;
+  home_->enter(at);
+  if (!in.is_owned_by(owed.call->ticket)) replay_stale(at, owed);
+  // Before it runs: it may rewind what it reads.
+  if (!REPRISE_MUTANT(backward_leaves_its_ticket)) {
+    in.state = frame_state::consumed;
+    in.owner = ticket_id::none;
+  }
+  if (in.backward && in.backward->made) {
+    const backward_part& part = *in.backward;
+    if (part.products != owed.in_force.products && !REPRISE_MUTANT(backward_ignores_precision)) {
+      return run_on_static_state(at, owed, eager_cause::precision);
+    }
+    const std::vector<std::int32_t> rules = rules_for(owed);
+    const std::vector<binding> given = bind_backward(*part.what, owed, rules);
+    const bool fits = (owed.wanted & ~part.wanted) == 0 &&
+                      part.made->terms().fits(part.what->declared(), given) &&
+                      part.made->terms().holds(part.what->declared());
+    if (!fits) return run_on_static_state(at, owed, eager_cause::key);
+    return replay_backward(at, owed);
+  }
+  return run_on_static_state(
+      at, owed, in.backward_failed ? std::optional{eager_cause::backward} : std::nullopt);
+}
+
+// The forward once more, from what was saved for it: with the random numbers of its ticket, and
+// state as it is.
+bool graphed_core::replay_stale(site at, owed_backward& owed) {
+  landmark("graphed op: replayed a stale forward");
+  forward_call& call = *owed.call;
+  frame& in = *call.in;
+  const double began = now_us();
+  const bool by_pool = in.lost_to_the_pool(call.ticket);
+  std::vector<binding> given;
+  for (const saved_input& one : call.inputs) given.push_back(one.bound);
+  state_aside aside{true, parts_->op.declared, home_->results(), at};
+  draws_ = call.drawn_from;
+  in.invalidate();
+  in.forward->replay_as_checked(at, *eager_forward_, given);
+  in.publish(owed.call);
+  aside.put_back();
+  if (REPRISE_MUTANT(recompute_advances_the_generator)) moved_on();
+  ++counts_.stale_replay;
+  if (by_pool) ++counts_.stale_by_pool;
+  counts_.stale_us += now_us() - began;
+  return true;
+}
+
+grad_result graphed_core::replay_backward(site at, owed_backward& owed) {
+  frame& in = *owed.call->in;
+  backward_part& part = *in.backward;
+  grad_result result = result_of(owed);
+  const std::vector<std::int32_t> rules = rules_for(owed);
+  std::vector<binding> given = bind_backward(*part.what, owed, rules);
+  const bool moves = options_.returned == gradients::moved;
+  if (!moves) {
+    make_gradients(at, owed, result);
+    for (std::size_t i = 0; i < result.gradients.size(); ++i) {
+      if (!result.gradients[i]) continue;
+      given.push_back(
+          bind_output(part.what->declared(), part.gradient_slots[i], result.gradients[i]->at));
+    }
+  }
+  const std::uint64_t before = part.made->replays();
+  step_result run = [&] {
+    try {
+      return part.made->replay_as_checked(at, *part.what, given);
+    } catch (...) {
+      if (part.made->replays() != before) {
+        note_delivered(owed, part.delivers, false);
+      } else if (before == 0) {
+        in.state = frame_state::poisoned;
+      }
+      throw;
+    }
+  }();
+  note_delivered(owed, part.delivers, true);
+  result.how = ran::replayed;
+  result.replay = run.replay;
+  if (moves) lend_gradients(owed, part, run, result);
+  ++counts_.backward_replay;
+  return result;
+}
+
+// Eagerly on what the forward left. The first one is recorded behind it.
+grad_result graphed_core::run_on_static_state(site at, owed_backward& owed,
+                                              std::optional<eager_cause> cause) {
+  frame& in = *owed.call->in;
+  grad_result result = result_of(owed);
+  backward_part part = backward_over(in, owed);
+  run_needs took;
+  try {
+    const std::vector<block> sums = make_sums(at, in.running, home_->zero(at));
+    in.running.in_force = owed.in_force;
+    const std::vector<std::int32_t> rules(parts_->trained.size());
+    const step_result run =
+        home_->eager().run(at, *part.what, bind_backward(*part.what, owed, rules), {},
+                           cause ? why_eager(*cause) : nullptr, &took);
+    make_gradients(at, owed, result);
+    copy_gradients(at, result, part.gradient_slots, run.table->outputs());
+    part.delivers = in.running.delivered;
+    put_sums(at, owed, in.running, sums);
+    result.replay = run.replay;
+  } catch (const out_of_memory& failed) {
+    if (cause) throw;
+    tell_once(eager_cause::released, failed.what());
+    release_pool(in, at.place);
+    return run_again(at, owed, eager_cause::released);
+  }
+  in.running = {};
+  result.how = cause ? ran::eager : ran::captured;
+  if (cause) {
+    tell_once(*cause, {});
+    result.why = why_eager(*cause);
+    ++counts_.eager_backward[static_cast<std::size_t>(*cause)];
+    return result;
+  }
+  ++counts_.backward_capture;
+  owed.call->is_done = true;
+  capture_backward(at, owed, std::move(part), took);
+  return result;
+}
+
+void graphed_core::capture_backward(site at, owed_backward& owed, backward_part part,
+                                    const run_needs& took) {
+  frame& in = *owed.call->in;
+  frame_memory& memory = *in.memory;
+  const bool moves = options_.returned == gradients::moved;
+  std::span<std::byte> kept;
+  std::span<std::byte> scratch;
+  const recorder_options options{
+      .admit = admission_of(in), .place = [&](std::size_t kept_bytes, std::size_t scratch_bytes) {
+        // Gradients that are handed out where they lie are written by this backward alone.
+        if (moves) {
+          part.own = block{home_->results(), kept_bytes, at.stream, at.place};
+          kept = {part.own.data(), part.own.bytes()};
+        } else {
+          kept = memory.take(kept_bytes, at.stream, at.place);
+        }
+        scratch = memory.take(scratch_bytes, at.stream, at.place);
+        return placed_memory{kept, scratch};
+      }};
+  in.running = {};
+  in.running.in_force = owed.in_force;
+  const std::vector<std::int32_t> rules(parts_->trained.size());
+  part.products = owed.in_force.products;
+  prepared made = home_->captures().record_behind(
+      at, *part.what, bind_backward(*part.what, owed, rules), took, options);
+  // Only while it runs does a backward use its memory, so all others may, too.
+  memory.give_back(scratch);
+  if (!moves) memory.give_back(kept);
+  if (!made.made) {
+    in.backward_failed = true;
+    reasons_[static_cast<std::size_t>(eager_cause::backward)] = made.why_not;
+    tell_once(eager_cause::backward, made.why_not->text());
+    return;
+  }
+  landmark("graphed op: captured a backward");
+  part.made = *std::move(made.made);
+  in.backward = std::move(part);
+  memory.close();
+}
+
+// Forward and backward, eagerly, in memory that is used again.
+grad_result graphed_core::run_again(site at, owed_backward& owed, eager_cause cause) {
+  const forward_call& call = *owed.call;
+  const step& what = step_again(owed);
+  grad_result result = result_of(owed);
+  std::vector<binding> given;
+  bool has_host_input = false;
+  for (const saved_input& one : call.inputs) {
+    given.push_back(one.bound);
+    has_host_input = has_host_input || one.bound.on_host;
+  }
+  const int first = static_cast<int>(parts_->op.declared.inputs().size());
+  for (std::size_t slot = 0; slot < owed.cotangents.size(); ++slot) {
+    if ((owed.given >> slot & 1) == 0) continue;
+    given.push_back(
+        bind_input(what.declared(), first + static_cast<int>(slot), owed.cotangents[slot]));
+  }
+  if (owed.is_apart) refuse_host_values(has_host_input);
+  std::optional<buffer<std::int32_t>> own_zero;
+  if (owed.is_apart) {
+    own_zero.emplace(home_->results(), 1, at.stream, at.place);
+    fill(at, write{*own_zero}, 0);
+  }
+  const std::vector<block> sums =
+      make_sums(at, running_, own_zero ? own_zero->all() : home_->zero(at));
+  running_.in_force = owed.in_force;
+  again_forward_ = call.in_force;
+  state_aside aside{true, parts_->op.declared, home_->results(), at};
+  draws_ = call.drawn_from;
+
+  std::vector<int> slots(parts_->op.declared.inputs().size(), -1);
+  int next = static_cast<int>(parts_->op.declared.outputs().size());
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if ((owed.wanted >> i & 1) != 0) slots[i] = next++;
+  }
+  const auto take = [&](std::span<const tensor_ref> made) {
+    make_gradients(at, owed, result);
+    copy_gradients(at, result, slots, made);
+  };
+  tell_once(cause, {});
+  if (owed.is_apart) {
+    const body_apart run{at, what, given, home_->results()};
+    take(run.outputs());
+  } else {
+    const step_result run = home_->eager().run(at, what, given, {}, why_eager(cause));
+    take(run.table->outputs());
+    result.replay = run.replay;
+  }
+  aside.put_back();
+  if (REPRISE_MUTANT(recompute_advances_the_generator)) moved_on();
+  put_sums(at, owed, running_, sums);
+  running_ = {};
+  result.how = ran::eager;
+  result.why = why_eager(cause);
+  ++counts_.eager_backward[static_cast<std::size_t>(cause)];
+  return result;
+}
+
+// Memory ran out: the frame, and what shares its pool, goes; ops outside of the pool replay on.
+void graphed_core::release_pool(frame& of, std::source_location place) {
+  landmark("graphed op: gave back a pool");
+  const std::shared_ptr<frame_memory> memory = of.memory;
+  home_->drain(place);
+  for (const std::shared_ptr<frame>& one : memory->frames()) {
+    one->state = frame_state::released;
+    one->owner = ticket_id::none;
+    one->backward.reset();
+    one->forward.reset();
+    one->kept = {};
+    one->running = {};
+    one->share.give_back();
+  }
+  memory->drop_all();
+  home_->start_over();
+}
+
+}  // namespace reprise

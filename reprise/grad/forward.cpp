@@ -1,0 +1,339 @@
+// The forward of a graphed op: where a call runs, and how.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "reprise/base/error.hpp"
+#include "reprise/base/fault_points.hpp"
+#include "reprise/base/mutant.hpp"
+#include "reprise/device/enqueue.hpp"
+#include "reprise/grad/apart.hpp"
+#include "reprise/grad/graphed_core.hpp"
+#include "reprise/grad/state_aside.hpp"
+#include "reprise/replay/recorded_body.hpp"
+
+namespace reprise {
+
+namespace {
+
+// A frame whose memory is gone.
+bool is_gone(const frame& one) {
+  return one.state == frame_state::released;
+}
+
+int slots_of(const on_conflict& policy) {
+  const slots* const several = std::get_if<slots>(&policy);
+  return several != nullptr ? several->count : 1;
+}
+
+}  // namespace
+
+forward_result graphed_core::forward(site at, operands given) {
+  const std::lock_guard held{turn_};
+  bound_call bound = bind(given);
+  lane& here = home(at.stream);
+  const std::lock_guard turn{here.turn};
+  here.reap(at.place);
+  if (at.stream.capturing() || recorded_body::is_here()) return run_apart(at, bound);
+
+  way by = find_way(bound.given);
+  if (by.eager) return run_eagerly(at, bound, *by.eager);
+  return by.captures ? capture(at, bound, by) : replay(at, bound, by);
+}
+
+// Checks the operands, and saves what a backward needs of them.
+graphed_core::bound_call graphed_core::bind(operands given) const {
+  const signature& declared = parts_->op.declared;
+  bound_call bound;
+  for (const operand& one : given) bound.given.push_back(one.bound);
+  declared.check(bound.given);
+
+  bound.call = std::make_shared<forward_call>();
+  forward_call& call = *bound.call;
+  call.op = parts_;
+  call.in_force = precision_now();
+  if (declared.random() != nullptr) call.drawn_from = *declared.random();
+  for (const declared_use& use : declared.uses()) {
+    const auto& count = use.weight->version.shared();
+    call.parameters.push_back({count, count->load()});
+  }
+  for (const operand& one : given) {
+    if (one.bound.is_output) continue;
+    saved_input& saved = call.inputs.emplace_back();
+    saved.bound = one.bound;
+    saved.version = {one.version, one.version ? one.version->load() : 0};
+    saved.owner = one.owner;
+    if (!one.bound.on_host) continue;
+    saved.host.assign(one.bound.to.data, one.bound.to.data + one.bound.to.bytes());
+    saved.bound.to.data = saved.host.data();
+    bound.has_host_input = true;
+  }
+  return bound;
+}
+
+bool graphed_core::fits(const frame& one, bindings given) const {
+  return one.forward && one.forward->terms().fits(parts_->forward, given);
+}
+
+std::size_t graphed_core::captured_keys(bindings) const {
+  std::set<std::uint64_t> keys;
+  for (const used_frame& used : frames_) {
+    if (used.in->forward) keys.insert(used.in->forward->terms().hash());
+  }
+  return keys.size();
+}
+
+graphed_core::way graphed_core::find_way(bindings given) {
+  if (!options_.record || suspended::is_here()) return {.eager = eager_cause::suspended};
+  if (std::erase_if(frames_, [](const used_frame& used) { return is_gone(*used.in); }) != 0) {
+    released_ = true;
+  }
+  if (capture_failed_) return {.eager = eager_cause::capture_failed};
+  if (released_) return {.eager = eager_cause::released};
+  if (parts_->shares) {
+    if (region* const here = region::innermost()) return find_in_region(given, *here);
+  }
+
+  used_frame* free = nullptr;
+  used_frame* oldest = nullptr;
+  int matching = 0;
+  for (used_frame& used : frames_) {
+    if (used.group != nullptr || !fits(*used.in, given)) continue;
+    ++matching;
+    if (!used.in->forward->terms().holds(parts_->forward)) return {.eager = eager_cause::key};
+    if (used.in->state == frame_state::poisoned) return {.eager = eager_cause::capture_failed};
+    if (free == nullptr && !used.in->owes()) free = &used;
+    if (oldest == nullptr || used.in->last < oldest->in->last) oldest = &used;
+  }
+  if (free != nullptr) return {.in = free->in, .used = free};
+  if (matching == 0 && captured_keys(given) >= static_cast<std::size_t>(options_.keys)) {
+    return {.eager = eager_cause::key};
+  }
+  if (matching < slots_of(options_.conflict)) return {.captures = true};
+  if (std::holds_alternative<hold>(options_.conflict)) return {.eager = eager_cause::hold};
+  return {.in = oldest->in, .used = oldest};
+}
+
+// Ops of one work and key: each has a slot of its own in the region, and the frame there is
+// whoever's it is.
+graphed_core::way graphed_core::find_in_region(bindings given, region& here) {
+  std::vector<std::uint64_t> parts;
+  const std::uint64_t key = contract::hash(parts_->forward, given, parts);
+  lane::group& group = home_->group_of(parts_->work, key);
+  if (!group.declared) group.declared = parts_->forward;
+  const std::string differs = group.declared->difference(parts_->forward);
+  if (!differs.empty()) {
+    throw usage_error{
+        fmt::format("op '{}': another op says that it is the same work '{}' and declares '{}' "
+                    "differently; give them different words, or the same signature",
+                    name(), parts_->work, differs)};
+  }
+  const auto mine =
+      std::ranges::find_if(frames_, [&](const used_frame& used) { return used.group == &group; });
+  const bool is_known = mine != frames_.end();
+  if (!is_known && captured_keys(given) >= static_cast<std::size_t>(options_.keys)) {
+    return {.eager = eager_cause::key};
+  }
+  const std::size_t slot =
+      here.slot_for(&group, this, is_known ? std::optional{mine->slot} : std::nullopt);
+  std::shared_ptr<frame> there;
+  if (slot < group.slots.size()) there = group.slots[slot].lock();
+  if (there == nullptr || is_gone(*there)) {
+    return {.captures = true, .group = &group, .slot = slot};
+  }
+  if (!is_known || mine->in != there) {
+    if (is_known) frames_.erase(mine);
+    frames_.push_back({there, &group, slot, true});
+    return check_frame(frames_.back(), given);
+  }
+  return check_frame(*mine, given);
+}
+
+graphed_core::way graphed_core::check_frame(used_frame& used, bindings given) {
+  if (!fits(*used.in, given) || !used.in->forward->terms().holds(parts_->forward)) {
+    return {.eager = eager_cause::key};
+  }
+  if (used.in->state == frame_state::poisoned) return {.eager = eager_cause::capture_failed};
+  if (used.in->owes() && std::holds_alternative<hold>(options_.conflict)) {
+    return {.eager = eager_cause::hold};
+  }
+  return {.in = used.in, .used = &used};
+}
+
+forward_result graphed_core::replay(site at, bound_call& bound, const way& by) {
+  frame& in = *by.in;
+  lane& here = *home_;
+  here.enter(at);
+  // All memory first: what fails here leaves owners as they are.
+  forward_result result = result_of(bound);
+  result.how = ran::replayed;
+  make_outputs(at, bound, in.saves.outputs, result, here.results());
+  std::vector<binding> given = bound.given;
+  bind_outputs(result, given);
+  state_aside aside{state_left_alone::is_here(), parts_->op.declared, here.results(), at};
+  draws_ = bound.call->drawn_from;
+
+  in.invalidate();
+  result.replay = in.forward->replay_as_checked(at, *eager_forward_, given).replay;
+  in.publish(bound.call);
+  bound.call->in = by.in;
+  moved_on();
+  leave_states(by.in, result);
+  ++(by.used->is_new ? counts_.forward_shared : counts_.forward_replay);
+  by.used->is_new = false;
+  aside.put_back();
+  return result;
+}
+
+forward_result graphed_core::capture(site at, bound_call& bound, const way& by) {
+  lane& here = *home_;
+  here.enter(at);
+  const auto memory = here.memory_for_a_frame(budget_);
+  const auto in = std::make_shared<frame>(home_, memory, budget_);
+  in->index = memory->add(in);
+  // The step is the frame's own, and goes with it.
+  const step what{parts_->forward,
+                  [parts = parts_, raw = in.get(), force = bound.call->in_force](step_scope& run) {
+                    parts->run_forward(run, raw->saves, force);
+                  }};
+  std::span<std::byte> scratch;
+  const recorder_options options{.admit = admission_of(*in),
+                                 .place = [&](std::size_t kept_bytes, std::size_t scratch_bytes) {
+                                   in->kept = memory->take(kept_bytes, at.stream, at.place);
+                                   scratch = memory->take(scratch_bytes, at.stream, at.place);
+                                   return placed_memory{in->kept, scratch};
+                                 }};
+  state_aside aside{state_left_alone::is_here(), parts_->op.declared, here.results(), at};
+  draws_ = bound.call->drawn_from;
+  recorded made = [&] {
+    try {
+      return here.captures().record(at, what, bound.given, options);
+    } catch (...) {
+      memory->give_back(scratch);
+      throw;
+    }
+  }();
+  memory->give_back(scratch);
+  moved_on();
+
+  forward_result result = result_of(bound);
+  result.replay = made.first.replay;
+  if (!made.made) {
+    capture_failed_ = true;
+    tell_once(eager_cause::capture_failed, made.first.why->text());
+    reasons_[static_cast<std::size_t>(eager_cause::capture_failed)] = made.first.why;
+    result.how = ran::eager;
+    result.why = made.first.why;
+    bound.call->cause = eager_cause::capture_failed;
+    ++counts_.eager_forward[static_cast<std::size_t>(eager_cause::capture_failed)];
+    take_outputs(at, bound, made.first.table->outputs(), result, here.results());
+    aside.put_back();
+    return result;
+  }
+  landmark("graphed op: captured a forward");
+  result.how = ran::captured;
+  in->forward = *std::move(made.made);
+  ++counts_.forward_capture;
+  if (by.group != nullptr) {
+    if (by.group->slots.size() <= by.slot) by.group->slots.resize(by.slot + 1);
+    by.group->slots[by.slot] = in;
+    std::erase_if(frames_, [&](const used_frame& used) { return used.group == by.group; });
+  }
+  frames_.push_back({in, by.group, by.slot, false});
+  make_outputs(at, bound, in->saves.outputs, result, here.results());
+  copy_outputs(at, in->saves.outputs, result);
+  in->publish(bound.call);
+  bound.call->in = in;
+  leave_states(in, result);
+  aside.put_back();
+  return result;
+}
+
+admission graphed_core::admission_of(frame& in) const {
+  return [&in, this](const recording_bytes& needs) -> std::shared_ptr<const reason> {
+    const std::size_t bytes = in.share.bytes() + needs.pinned + needs.executables;
+    if (needs.executables == 0 || in.share.become(bytes)) return nullptr;
+    return because("budget", {{"byte budget", fmt::format("room for {} bytes", bytes),
+                               fmt::format("{} of {} bytes held", budget_.held(), budget_.limit()),
+                               "give a larger budget, or fewer slots"}});
+  };
+}
+
+forward_result graphed_core::run_eagerly(site at, bound_call& bound, eager_cause cause) {
+  lane& here = *home_;
+  tell_once(cause, {});
+  state_aside aside{state_left_alone::is_here(), parts_->op.declared, here.results(), at};
+  draws_ = bound.call->drawn_from;
+  const step_result run = here.eager().run(at, *eager_forward_, bound.given, {}, why_eager(cause));
+  moved_on();
+  forward_result result = result_of(bound);
+  result.how = ran::eager;
+  result.replay = run.replay;
+  result.why = run.why;
+  bound.call->cause = cause;
+  ++counts_.eager_forward[static_cast<std::size_t>(cause)];
+  take_outputs(at, bound, run.table->outputs(), result, here.results());
+  aside.put_back();
+  return result;
+}
+
+// Inside the capture of somebody else: in memory that belongs to that graph.
+forward_result graphed_core::run_apart(site at, bound_call& bound) {
+  refuse_host_values(bound.has_host_input);
+  const body_apart run{at, *eager_forward_, bound.given, home_->results()};
+  forward_result result = result_of(bound);
+  result.how = ran::eager;
+  result.why = why_eager(eager_cause::suspended);
+  bound.call->cause = eager_cause::suspended;
+  ++counts_.eager_forward[static_cast<std::size_t>(eager_cause::suspended)];
+  take_outputs(at, bound, run.outputs(), result, home_->results());
+  return result;
+}
+
+void graphed_core::refuse_host_values(bool has_host_input) const {
+  if (!has_host_input && parts_->op.declared.random() == nullptr) return;
+  throw usage_error{fmt::format(
+      "op '{}': it is called inside a capture and {}, which every replay would repeat; "
+      "{}",
+      name(), has_host_input ? "an operand lies in host memory" : "draws random numbers",
+      has_host_input ? "give it on the device" : "call it outside")};
+}
+
+forward_result graphed_core::infer(site at, operands given) {
+  const std::lock_guard held{turn_};
+  bound_call bound = bind(given);
+  forward_result result;
+  if (at.stream.capturing() || recorded_body::is_here()) {
+    lane& here = home(at.stream);
+    const std::lock_guard turn{here.turn};
+    result = run_apart(at, bound);
+    --counts_.eager_forward[static_cast<std::size_t>(eager_cause::suspended)];
+    ++counts_.inference;
+    result.ticket = {};
+    return result;
+  }
+  if (!inference_) {
+    inference_step_.emplace(inference_signature(), [this](step_scope& run) {
+      saved_tensors saves;
+      parts_->run_forward(run, saves, precision_now());
+    });
+    inference_ = std::make_unique<replay_cache>(
+        at.stream.device(), cache_options{.record = options_.record, .budget = &budget_});
+  }
+  pool& results = home(at.stream).results();
+  const step_result run =
+      inference_->run(at, *inference_step_, bound.given,
+                      suspended::is_here() ? why_eager(eager_cause::suspended) : nullptr);
+  result = result_of(bound);
+  result.ticket = {};
+  result.how = run.how;
+  result.replay = run.replay;
+  result.why = run.why;
+  ++counts_.inference;
+  take_outputs(at, bound, run.table->outputs(), result, results);
+  return result;
+}
+
+}  // namespace reprise

@@ -1,0 +1,273 @@
+#include "reprise/grad/graphed_core.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "reprise/base/error.hpp"
+#include "reprise/telemetry/log.hpp"
+
+namespace reprise {
+
+namespace {
+
+// Never destroyed: ops of static storage may outlive any other object.
+struct all_ops {
+  mutex guard;
+  std::set<graphed_core*> living;
+};
+all_ops& ops() {
+  static auto* const all = new all_ops;
+  return *all;
+}
+
+std::string_view remedy_of(eager_cause cause) {
+  switch (cause) {
+    case eager_cause::key:
+      return "call it as it was recorded, allow more graphed_options::keys, or reset()";
+    case eager_cause::capture_failed: return "mend what it says, then reset()";
+    case eager_cause::released: return "free memory, then reset()";
+    case eager_cause::backward: return "mend what it says, then reset()";
+    case eager_cause::precision:
+      return "run the backward with the matrix products of the first one, or reset()";
+    case eager_cause::suspended: return "leave the scope, or set graphed_options::record";
+    case eager_cause::hold:
+      return "run the pending backward first, or answer conflicts by recompute or slots";
+  }
+  return "";
+}
+
+std::string_view says(eager_cause cause) {
+  switch (cause) {
+    case eager_cause::key: return "the call differs from what was recorded";
+    case eager_cause::capture_failed: return "its capture failed";
+    case eager_cause::released: return "its frame was given back when memory ran out";
+    case eager_cause::backward: return "the capture of its backward failed";
+    case eager_cause::precision: return "the matrix products differ from those recorded";
+    case eager_cause::suspended: return "recording is suspended, off, or somebody else's";
+    case eager_cause::hold: return "a backward is owed";
+  }
+  return "";
+}
+
+}  // namespace
+
+graphed_core::graphed_core(erased_op op, byte_budget& budget, graphed_options options)
+    : budget_{budget},
+      options_{options},
+      parts_{std::make_shared<op_parts>(std::move(op), draws_)} {
+  if (const slots* several = std::get_if<slots>(&options_.conflict);
+      (several != nullptr && several->count < 1) || options_.keys < 1) {
+    throw usage_error{
+        fmt::format("op '{}': slots and keys are 1 or more, not {}", name(),
+                    several != nullptr && several->count < 1 ? several->count : options_.keys)};
+  }
+  // Frames and calls hold the parts; what they run calls back into none of this object.
+  eager_forward_.emplace(parts_->forward, [this, parts = parts_.get()](step_scope& run) {
+    parts->run_forward(run, eager_saves_, precision_now());
+  });
+  all_ops& all = ops();
+  const std::lock_guard held{all.guard};
+  all.living.insert(this);
+}
+
+graphed_core::~graphed_core() {
+  {
+    all_ops& all = ops();
+    const std::lock_guard held{all.guard};
+    all.living.erase(this);
+  }
+  reset();
+}
+
+lane& graphed_core::home(stream_ref stream) {
+  if (!home_) home_ = lane::of(stream);
+  return *home_;
+}
+
+void graphed_core::reset_all() {
+  all_ops& all = ops();
+  const std::lock_guard held{all.guard};
+  for (graphed_core* one : all.living) one->reset();
+}
+
+void graphed_core::reset() {
+  const std::lock_guard held{turn_};
+  frames_.clear();
+  capture_failed_ = false;
+  released_ = false;
+  if (!home_) return;
+  try {
+    const std::lock_guard turn{home_->turn};
+    home_->start_over();
+    home_->reap(std::source_location::current());
+  } catch (const error& failed) {
+    report_error(failed.what());
+  }
+  home_ = nullptr;
+}
+
+grad_counts graphed_core::counts() const {
+  const std::lock_guard held{turn_};
+  return counts_;
+}
+
+std::size_t graphed_core::frames() const {
+  const std::lock_guard held{turn_};
+  return frames_.size();
+}
+
+std::size_t graphed_core::bytes() const {
+  const std::lock_guard held{turn_};
+  std::set<const frame_memory*> memories;
+  std::size_t total = 0;
+  for (const used_frame& used : frames_) {
+    total += used.in->share.bytes();
+    if (memories.insert(used.in->memory.get()).second) total += used.in->memory->bytes();
+  }
+  return total;
+}
+
+std::shared_ptr<const reason> graphed_core::why_eager(eager_cause cause) {
+  auto& why = reasons_[static_cast<std::size_t>(cause)];
+  if (!why) {
+    why = because(std::string{name_of(cause)},
+                  {{name(), "a replay", std::string{says(cause)}, std::string{remedy_of(cause)}}});
+  }
+  return why;
+}
+
+void graphed_core::tell_once(eager_cause cause, std::string_view text) {
+  if (!told_.insert(cause).second) return;
+  log_line(fmt::format("op '{}' runs eagerly ({}): {}; {}", name(), name_of(cause),
+                       text.empty() ? says(cause) : text, remedy_of(cause)));
+}
+
+// The surface.
+
+graphed::graphed(erased_op op, byte_budget& budget, graphed_options options)
+    : core_{std::make_unique<graphed_core>(std::move(op), budget, options)} {}
+graphed::~graphed() = default;
+graphed::graphed(graphed&&) noexcept = default;
+graphed& graphed::operator=(graphed&&) noexcept = default;
+graphed::graphed(const graphed& other)
+    : graphed{other.core_->op(), other.core_->budget(), other.core_->options()} {}
+
+forward_result graphed::forward(site at, operands given) {
+  return core_->forward(at, given);
+}
+forward_result graphed::infer(site at, operands given) {
+  return core_->infer(at, given);
+}
+grad_result graphed::backward(site at, const forward_ticket& ticket, bindings cotangents,
+                              const wanted& what) {
+  return core_->backward(at, ticket, cotangents, what);
+}
+void graphed::reset() {
+  graphed_core::reset_all();
+}
+const std::string& graphed::name() const {
+  return core_->name();
+}
+const graphed_options& graphed::options() const {
+  return core_->options();
+}
+grad_counts graphed::counts() const {
+  return core_->counts();
+}
+std::size_t graphed::frames() const {
+  return core_->frames();
+}
+std::size_t graphed::bytes() const {
+  return core_->bytes();
+}
+
+namespace {
+
+void require_of(signature_id asked, signature_id of) {
+  if (asked == of) return;
+  throw usage_error{"the tensor asked for is another op's; use the handles of this op's signature"};
+}
+
+}  // namespace
+
+const std::shared_ptr<held_tensor>& forward_result::output_at(int slot, signature_id asked) const {
+  require_of(asked, of);
+  const auto& held = outputs[static_cast<std::size_t>(slot)];
+  if (held == nullptr) {
+    throw usage_error{"the output asked for is a state; read it with forward_result::state"};
+  }
+  return held;
+}
+
+const std::shared_ptr<state_source>& forward_result::state_at(int slot, signature_id asked) const {
+  require_of(asked, of);
+  const auto& state = states[static_cast<std::size_t>(slot)];
+  if (state == nullptr) {
+    throw usage_error{
+        "the output asked for is no state; declare it with signature::returned_state, or read it "
+        "with []"};
+  }
+  return state;
+}
+
+const std::shared_ptr<held_tensor>& grad_result::gradient_at(int slot, signature_id asked) const {
+  require_of(asked, of);
+  const auto& held = gradients[static_cast<std::size_t>(slot)];
+  if (held == nullptr) {
+    throw usage_error{
+        "the gradient asked for was not formed: the call did not want it, or the input can have "
+        "none; name it in wanted::only"};
+  }
+  return held;
+}
+
+std::string grad_metrics() {
+  std::string text =
+      "# HELP reprise_grad_calls_total Calls of graphed ops, by what happened to them.\n"
+      "# TYPE reprise_grad_calls_total counter\n";
+  std::string costs =
+      "# HELP reprise_grad_stale_microseconds_total Host time of forwards replayed again.\n"
+      "# TYPE reprise_grad_stale_microseconds_total counter\n";
+  all_ops& all = ops();
+  const std::lock_guard held{all.guard};
+  std::map<std::string, std::vector<grad_counts>> by_name;
+  for (const graphed_core* one : all.living) by_name[one->name()].push_back(one->counts());
+  for (const auto& [name, several] : by_name) {
+    std::string label;
+    for (const char c : name) {
+      if (c == '"' || c == '\\') label += '\\';
+      label += c == '\n' ? ' ' : c;
+    }
+    const auto put = [&](std::string_view how, auto&& count_of) {
+      std::uint64_t sum = 0;
+      for (const grad_counts& one : several) sum += count_of(one);
+      fmt::format_to(std::back_inserter(text),
+                     "reprise_grad_calls_total{{op=\"{}\",how=\"{}\"}} {}\n", label, how, sum);
+    };
+    put("forward_capture", [](const grad_counts& c) { return c.forward_capture; });
+    put("forward_shared", [](const grad_counts& c) { return c.forward_shared; });
+    put("forward_replay", [](const grad_counts& c) { return c.forward_replay; });
+    put("backward_capture", [](const grad_counts& c) { return c.backward_capture; });
+    put("backward_replay", [](const grad_counts& c) { return c.backward_replay; });
+    put("stale_replay", [](const grad_counts& c) { return c.stale_replay; });
+    put("stale_by_pool", [](const grad_counts& c) { return c.stale_by_pool; });
+    put("inference", [](const grad_counts& c) { return c.inference; });
+    for (std::size_t i = 0; i < eager_causes; ++i) {
+      const std::string_view cause = name_of(static_cast<eager_cause>(i));
+      put(fmt::format("eager_forward_{}", cause),
+          [i](const grad_counts& c) { return c.eager_forward[i]; });
+      put(fmt::format("eager_backward_{}", cause),
+          [i](const grad_counts& c) { return c.eager_backward[i]; });
+    }
+    double us = 0;
+    for (const grad_counts& one : several) us += one.stale_us;
+    fmt::format_to(std::back_inserter(costs),
+                   "reprise_grad_stale_microseconds_total{{op=\"{}\"}} {:.1f}\n", label, us);
+  }
+  return text + costs;
+}
+
+}  // namespace reprise

@@ -1,0 +1,159 @@
+// A graphed op without its type: its frames, its lane, and the ways of a call. For this room's .cpp
+// files.
+//
+// A call holds the op's turn, then its lane's, to its end. forward.cpp and backward.cpp read top to
+// bottom as the rules of docs/training.md do.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "reprise/base/mutex.hpp"
+#include "reprise/grad/checkpoint.hpp"
+#include "reprise/grad/graphed_op.hpp"
+#include "reprise/grad/lane.hpp"
+#include "reprise/grad/op_parts.hpp"
+#include "reprise/grad/scoped.hpp"
+#include "reprise/replay/cache.hpp"
+
+namespace reprise {
+
+class graphed_core {
+ public:
+  graphed_core(erased_op op, byte_budget& budget, graphed_options options);
+  ~graphed_core();
+
+  forward_result forward(site at, operands given);
+  forward_result infer(site at, operands given);
+  grad_result backward(site at, const forward_ticket& ticket, bindings cotangents,
+                       const wanted& what);
+  static void reset_all();
+
+  const erased_op& op() const { return parts_->op; }
+  byte_budget& budget() const { return budget_; }
+  const graphed_options& options() const { return options_; }
+  const std::string& name() const { return parts_->op.declared.name(); }
+  grad_counts counts() const;
+  std::size_t frames() const;
+  std::size_t bytes() const;
+
+ private:
+  friend std::string grad_metrics();
+
+  // A frame that this op uses.
+  struct used_frame {
+    std::shared_ptr<frame> in;
+    const void* group = nullptr;  // of a region's ops; null: the op's own
+    std::size_t slot = 0;         // there
+    bool is_new = false;          // of another op: this one has not used it yet
+  };
+  // What a call has found: a frame to replay in, leave to capture one, or why it runs eagerly.
+  struct way {
+    std::shared_ptr<frame> in;
+    bool captures = false;
+    std::optional<eager_cause> eager;
+    used_frame* used = nullptr;
+    lane::group* group = nullptr;
+    std::size_t slot = 0;
+  };
+  // A call's operands, saved and bound.
+  struct bound_call {
+    std::shared_ptr<forward_call> call;
+    std::vector<binding> given;
+    bool has_host_input = false;
+  };
+  // A backward that is under way.
+  struct owed_backward;
+
+  void reset();
+  lane& home(stream_ref stream);
+
+  // forward.cpp
+  bound_call bind(operands given) const;
+  way find_way(bindings given);
+  way find_in_region(bindings given, region& here);
+  way check_frame(used_frame& used, bindings given);
+  bool fits(const frame& one, bindings given) const;
+  std::size_t captured_keys(bindings given) const;
+  forward_result replay(site at, bound_call& bound, const way& by);
+  forward_result capture(site at, bound_call& bound, const way& by);
+  forward_result run_eagerly(site at, bound_call& bound, eager_cause cause);
+  forward_result run_apart(site at, bound_call& bound);
+  void refuse_host_values(bool has_host_input) const;
+  admission admission_of(frame& in) const;
+
+  // results.cpp
+  forward_result result_of(const bound_call& bound) const;
+  void make_outputs(site at, bound_call& bound, std::span<const tensor_ref> made,
+                    forward_result& result, pool& results) const;
+  void bind_outputs(const forward_result& result, std::vector<binding>& given) const;
+  void copy_outputs(site at, std::span<const tensor_ref> made, const forward_result& result) const;
+  // Of a run whose memory is used again: results of their own, states too.
+  void take_outputs(site at, bound_call& bound, std::span<const tensor_ref> made,
+                    forward_result& result, pool& results) const;
+  void leave_states(const std::shared_ptr<frame>& in, forward_result& result) const;
+  void moved_on();
+  signature inference_signature() const;
+
+  // backward.cpp
+  owed_backward owed_by(const forward_ticket& ticket, bindings cotangents,
+                        const wanted& what) const;
+  void require_unchanged(const forward_call& call) const;
+  grad_result run_on_frame(site at, owed_backward& owed);
+  bool replay_stale(site at, owed_backward& owed);
+  grad_result replay_backward(site at, owed_backward& owed);
+  grad_result run_on_static_state(site at, owed_backward& owed, std::optional<eager_cause> cause);
+  grad_result run_again(site at, owed_backward& owed, eager_cause cause);
+  void capture_backward(site at, owed_backward& owed, backward_part part, const run_needs& took);
+  void release_pool(frame& of, std::source_location place);
+
+  // delivery.cpp
+  backward_part backward_over(frame& in, const owed_backward& owed) const;
+  const step& step_again(const owed_backward& owed);
+  std::vector<binding> bind_backward(const step& what, const owed_backward& owed,
+                                     std::span<const std::int32_t> rules) const;
+  std::vector<std::int32_t> rules_for(const owed_backward& owed) const;
+  std::vector<block> make_sums(site at, backward_run& run, view<const std::int32_t> zero);
+  void put_sums(site at, owed_backward& owed, const backward_run& run,
+                const std::vector<block>& sums);
+  void note_delivered(owed_backward& owed, std::uint64_t delivers, bool is_whole) const;
+  grad_result result_of(const owed_backward& owed) const;
+  void make_gradients(site at, const owed_backward& owed, grad_result& result);
+  void copy_gradients(site at, const grad_result& result, std::span<const int> slots,
+                      std::span<const tensor_ref> made) const;
+  void lend_gradients(const owed_backward& owed, const backward_part& part, const step_result& run,
+                      grad_result& result) const;
+
+  std::shared_ptr<const reason> why_eager(eager_cause cause);
+  void tell_once(eager_cause cause, std::string_view text);
+
+  byte_budget& budget_;
+  graphed_options options_;
+  mutable mutex turn_;
+  philox_counter draws_{0};  // set before each run, moved by it
+  std::shared_ptr<op_parts> parts_;
+  saved_tensors eager_saves_;  // of the eager forward that runs now
+  backward_run running_;       // of the backward that runs again now
+  precision again_forward_;    // and of its forward
+  std::optional<step> eager_forward_;
+  std::map<std::uint64_t, step> again_;  // forward and backward, by what is wanted
+
+  std::shared_ptr<lane> home_;
+  std::vector<used_frame> frames_;
+  bool capture_failed_ = false;
+  bool released_ = false;
+
+  std::optional<step> inference_step_;
+  std::unique_ptr<replay_cache> inference_;
+
+  grad_counts counts_;
+  std::set<eager_cause> told_;
+  std::array<std::shared_ptr<const reason>, eager_causes> reasons_;
+};
+
+}  // namespace reprise

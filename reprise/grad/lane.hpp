@@ -1,0 +1,99 @@
+// What the graphed ops of one device and stream share: the pool of their frames, the memory of
+// eager runs, and the order of all work there.
+//
+// Threads take turns on a lane, and different lanes run in parallel. Work that comes on another
+// stream waits for the lane's queued work, and the lane's next work for it. For this room's .cpp
+// files.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reprise/base/mutex.hpp"
+#include "reprise/grad/frame.hpp"
+#include "reprise/replay/eager.hpp"
+#include "reprise/replay/recorder.hpp"
+#include "reprise/replay/stream_order.hpp"
+
+namespace reprise {
+
+class lane {
+ public:
+  // The lane of this stream; made at the first call.
+  static std::shared_ptr<lane> of(stream_ref stream);
+
+  explicit lane(stream_ref stream);
+  ~lane();
+  lane(const lane&) = delete;
+  lane& operator=(const lane&) = delete;
+
+  // Held for a whole call. All below is under it, but for `bury`.
+  mutex turn;
+
+  // Work enqueued on the stream of `at` from here on comes behind all of the lane's.
+  void enter(site at) { order_.enter(at.stream, at.place); }
+  eager_runner& eager() { return eager_; }
+  recorder& captures() { return recorder_; }
+  pool& results() { return results_; }
+  device_ref device() const { return device_; }
+
+  // For a frame that is captured now: the shared one, until its first backward.
+  std::shared_ptr<frame_memory> memory_for_a_frame(byte_budget& budget);
+  // The next frame begins a new shared pool.
+  void start_over() { shared_ = nullptr; }
+
+  // One zero: the rule `write` of deliveries in eager runs.
+  view<const std::int32_t> zero(site at);
+
+  // Slots of ops that say to do the same work, by work and key.
+  struct group {
+    std::vector<std::weak_ptr<frame>> slots;
+    std::optional<signature> declared;  // of all of them
+  };
+  group& group_of(const std::string& work, std::uint64_t key) { return groups_[{work, key}]; }
+
+  // What a dead frame leaves: from any thread, without the turn.
+  struct remains {
+    std::shared_ptr<frame_memory> memory;
+    std::span<std::byte> kept;
+    std::vector<recording> recordings;
+    block own;
+    budget_share share;
+  };
+  void bury(remains one);
+  // Lets go of what is done, and waits for nothing.
+  void reap(std::source_location place);
+  // The host waits for all work, and lets go of everything dead.
+  void drain(std::source_location place);
+
+  std::size_t bytes() const { return eager_.bytes() + results_.bytes(); }
+  std::size_t unreaped() const { return retired_.size(); }
+
+ private:
+  void take_the_dead(std::source_location place);
+
+  device_ref device_;
+  stream_id stream_;
+  stream_order order_;
+  pool results_;
+  eager_runner eager_;
+  recorder recorder_;
+  std::shared_ptr<frame_memory> shared_;
+  std::map<std::pair<std::string, std::uint64_t>, group> groups_;
+  std::optional<buffer<std::int32_t>> zero_;
+
+  std::mutex dead_guard_;
+  std::vector<remains> dead_;
+  std::atomic<bool> has_dead_{false};
+  std::vector<remains> retired_;  // dead, and their last replay may still run
+};
+
+}  // namespace reprise

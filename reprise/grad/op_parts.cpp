@@ -1,0 +1,100 @@
+#include "reprise/grad/op_parts.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <utility>
+
+#include "reprise/base/error.hpp"
+#include "reprise/grad/kernels.hpp"
+#include "reprise/kernel/launch.hpp"
+
+namespace reprise {
+
+namespace {
+
+std::string own_work() {
+  static std::atomic<std::uint64_t> last{0};
+  return fmt::format("graphed op {}", ++last);
+}
+
+bool can_have_gradient(dtype type) {
+  return type == dtype::f32 || type == dtype::bf16 || type == dtype::f64;
+}
+
+}  // namespace
+
+op_parts::op_parts(erased_op of, philox_counter& draws)
+    : op{std::move(of)}, forward{op.declared.variant(op.declared.name())} {
+  const signature& declared = op.declared;
+  shares = !declared.work().empty();
+  work = shares ? declared.work() : own_work();
+  for (const declared_use& use : declared.uses()) {
+    if (use.trained == nullptr) continue;
+    const tensor_ref& grad = use.weight->grad;
+    if (grad.data == nullptr || grad.type != dtype::f32 ||
+        grad.shape.count() != use.weight->value.shape.count()) {
+      throw usage_error{
+          fmt::format("op '{}': parameter '{}' is trained and has no gradient buffer of its own "
+                      "size; give parameter::grad as many f32 elements as the value has",
+                      declared.name(), use.name)};
+    }
+    trained.push_back(use.trained);
+  }
+  if (trained.size() > 64) {
+    throw usage_error{
+        fmt::format("op '{}': it trains more than 64 parameters; split the op", declared.name())};
+  }
+  for (std::size_t i = 0; i < declared.inputs().size(); ++i) {
+    if (can_have_gradient(declared.inputs()[i].type)) differentiable |= std::uint64_t{1} << i;
+  }
+  for (const declared_write& write : declared.writes()) {
+    has_state = has_state || write.restored;
+    if (!write.restored || op.outputs_ignore_state) continue;
+    throw usage_error{
+        fmt::format("op '{}': what it makes may depend on the state '{}' that it updates, so its "
+                    "forward cannot be run again for a backward; say outputs_ignore_state where "
+                    "it does not, or make the state an input and an output",
+                    declared.name(), write.name)};
+  }
+  forward.take_inputs_direct();
+  forward.same_work_as(work + " forward");
+  forward.key("matrix products",
+              [] { return static_cast<std::uint64_t>(precision_now().products); });
+  forward.key("casts", [] { return static_cast<std::uint64_t>(precision_now().casts); });
+  if (declared.random() != nullptr) forward.random(draws);
+}
+
+void op_parts::run_forward(step_scope& run, saved_tensors& saves, const precision& in_force) const {
+  const run_inputs& inputs = run.inputs();
+  saves = {};
+  saves.given = inputs.given;
+  saves.random_words = inputs.random_words;
+  saves.outputs.resize(op.declared.outputs().size());
+  for (std::size_t i = 0; i < op.declared.inputs().size(); ++i) {
+    const bool is_direct = (inputs.direct >> i & 1) != 0;
+    const bool stays = op.declared.inputs()[i].mode == input_mode::direct;
+    saves.inputs.push_back(bring_input(run, inputs.by_slot[i], is_direct && !stays));
+    if (is_direct && stays) saves.direct |= std::uint64_t{1} << i;
+  }
+  forward_scope scope{run, op.declared, saves, in_force};
+  op.forward(scope);
+}
+
+tensor_ref bring_input(step_scope& run, const tensor_ref& at, bool is_direct) {
+  if (!is_direct) return at;
+  const tensor_ref here = run.keep(at.type, at.shape);
+  launch(run, bring, read<std::uint8_t>{view<const std::uint8_t>::through(at.data, here.bytes())},
+         write<std::uint8_t>{
+             view<std::uint8_t>{reinterpret_cast<std::uint8_t*>(here.data), here.bytes()}});
+  return here;
+}
+
+binding bind_input(const signature& of, int slot, const tensor_ref& ref) {
+  return {of.id(), slot, ref, false, false};
+}
+binding bind_output(const signature& of, int slot, const tensor_ref& ref) {
+  return {of.id(), slot, ref, false, true};
+}
+
+}  // namespace reprise

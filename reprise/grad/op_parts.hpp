@@ -1,0 +1,65 @@
+// A differentiable op as the runtime holds it: its bodies, and the signatures of the steps that are
+// made of them. Shared by the op, its frames and the calls that still owe a backward. For this
+// room's .cpp files.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reprise/grad/graphed_op.hpp"
+#include "reprise/grad/scopes.hpp"
+#include "reprise/replay/step.hpp"
+
+namespace reprise {
+
+// How one backward finds what it needs, and what it has delivered.
+struct backward_scope::plan {
+  const signature& declared;  // of the op
+  const saved_tensors& saves;
+  std::span<const tensor_ref> cotangents;  // by output slot; no data: none was given
+  std::span<const int> gradient_slots;     // by input slot: the step's output; -1: not wanted
+  signature_id step = signature_id::none;
+  std::span<const delivery> parameters;  // by what the signature trains
+  precision in_force;
+  std::uint64_t& delivered;  // bit i: parameter i
+};
+
+// What a backward body that runs now is given, and what it has delivered. Set before each run; a
+// recording's own is empty, and delivers to the parameters by the words that a replay brings.
+struct backward_run {
+  std::vector<delivery> sums;  // by parameter
+  precision in_force;
+  std::uint64_t delivered = 0;
+};
+
+struct op_parts {
+  op_parts(erased_op of, philox_counter& draws);
+
+  // Runs the forward body. Inputs that are staged by the op's signature and come behind words are
+  // brought first.
+  void run_forward(step_scope& run, saved_tensors& saves, const precision& in_force) const;
+
+  // Of the inputs whose gradient can be asked for.
+  std::uint64_t differentiable = 0;
+  std::vector<parameter*> trained;
+  bool has_state = false;
+
+  erased_op op;
+  std::string work;  // of the forward's steps: the same for ops that share frames
+  bool shares = false;
+  // The forward, with all inputs direct, and precision as part of the key. Its numbers are drawn
+  // from the counter that the op sets before each run.
+  signature forward;
+};
+
+// Brings a direct input into memory that lasts; one that is no direct input is where it lies.
+tensor_ref bring_input(step_scope& run, const tensor_ref& at, bool is_direct);
+
+// An input or output that lies in `ref`, bound by hand.
+binding bind_input(const signature& of, int slot, const tensor_ref& ref);
+binding bind_output(const signature& of, int slot, const tensor_ref& ref);
+
+}  // namespace reprise

@@ -1,0 +1,158 @@
+#include "reprise/grad/scopes.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "reprise/base/error.hpp"
+#include "reprise/grad/op_parts.hpp"
+
+namespace reprise {
+
+namespace {
+
+void require_own(const signature& declared, signature_id of, std::string_view does) {
+  if (of == declared.id()) return;
+  throw usage_error{
+      fmt::format("op '{}': the body {} another op's tensor; use the handles of this signature",
+                  declared.name(), does)};
+}
+
+[[noreturn]] void refuse_left_out(const signature& declared, int slot) {
+  throw usage_error{
+      fmt::format("op '{}': the body reads input '{}', which this call left out; ask given() first",
+                  declared.name(), declared.inputs()[static_cast<std::size_t>(slot)].name)};
+}
+
+}  // namespace
+
+forward_scope::forward_scope(step_scope& run, const signature& declared, saved_tensors& saves,
+                             const precision& in_force)
+    : run_{run}, declared_{declared}, saves_{saves}, precision_{in_force} {}
+
+const tensor_ref& forward_scope::input_at(int slot, signature_id of) const {
+  require_own(declared_, of, "reads");
+  if ((saves_.given >> slot & 1) == 0) refuse_left_out(declared_, slot);
+  return saves_.inputs[static_cast<std::size_t>(slot)];
+}
+
+tensor_ref forward_scope::save_tensor(std::string_view name, dtype type, const dims& shape) {
+  const auto [at, is_new] = saves_.named.try_emplace(std::string{name});
+  if (!is_new) {
+    throw usage_error{fmt::format(
+        "op '{}': the forward saves '{}' twice in one run; save it once, or under another name",
+        declared_.name(), name)};
+  }
+  return at->second = run_.keep(type, shape);
+}
+
+void forward_scope::note_output(int slot, const tensor_ref& made) {
+  saves_.outputs[static_cast<std::size_t>(slot)] = made;
+}
+
+backward_scope::backward_scope(step_scope& run, const plan& with) : run_{run}, plan_{with} {}
+
+const precision& backward_scope::in_force() const {
+  return plan_.in_force;
+}
+bool backward_scope::is_direct(int slot) const {
+  return (plan_.saves.direct >> slot & 1) != 0;
+}
+bool backward_scope::was_given(int slot) const {
+  return (plan_.saves.given >> slot & 1) != 0;
+}
+
+const tensor_ref& backward_scope::input_at(int slot, signature_id of) const {
+  require_own(plan_.declared, of, "reads");
+  if (!was_given(slot)) refuse_left_out(plan_.declared, slot);
+  return plan_.saves.inputs[static_cast<std::size_t>(slot)];
+}
+
+tensor_ref backward_scope::named(std::string_view name, dtype type) const {
+  const auto at = plan_.saves.named.find(name);
+  if (at == plan_.saves.named.end()) {
+    throw usage_error{
+        fmt::format("op '{}': the backward reads '{}', which its forward did not "
+                    "save; save it under that name",
+                    plan_.declared.name(), name)};
+  }
+  if (at->second.type != type) {
+    throw usage_error{
+        fmt::format("op '{}': the backward reads '{}' as {}, and its forward saved "
+                    "it as {}; read it as it was saved",
+                    plan_.declared.name(), name, name_of(type), name_of(at->second.type))};
+  }
+  return at->second;
+}
+
+const tensor_ref& backward_scope::made_at(int slot, signature_id of) const {
+  require_own(plan_.declared, of, "reads");
+  return plan_.saves.outputs[static_cast<std::size_t>(slot)];
+}
+
+bool backward_scope::has_cotangent(int slot, signature_id of) const {
+  require_own(plan_.declared, of, "asks for a cotangent of");
+  return plan_.cotangents[static_cast<std::size_t>(slot)].data != nullptr;
+}
+
+const tensor_ref& backward_scope::cotangent(int slot, signature_id of) const {
+  if (!has_cotangent(slot, of)) {
+    throw usage_error{fmt::format(
+        "op '{}': the backward reads the cotangent of '{}', which the caller did not give; ask "
+        "has_grad() first, or give it with gradient_of",
+        plan_.declared.name(), plan_.declared.outputs()[static_cast<std::size_t>(slot)].name)};
+  }
+  return plan_.cotangents[static_cast<std::size_t>(slot)];
+}
+
+bool backward_scope::wants_slot(int slot, signature_id of) const {
+  require_own(plan_.declared, of, "asks for the gradient of");
+  return plan_.gradient_slots[static_cast<std::size_t>(slot)] >= 0;
+}
+
+tensor_ref backward_scope::make_gradient(int slot, signature_id of) {
+  if (!wants_slot(slot, of)) {
+    throw usage_error{fmt::format(
+        "op '{}': the backward forms the gradient of '{}', which nobody wants; ask wants() first",
+        plan_.declared.name(), plan_.declared.inputs()[static_cast<std::size_t>(slot)].name)};
+  }
+  const dims& shape = plan_.saves.inputs[static_cast<std::size_t>(slot)].shape;
+  return run_.make_output(plan_.gradient_slots[static_cast<std::size_t>(slot)], plan_.step, shape);
+}
+
+delivery backward_scope::add_to(const parameter& trained) {
+  std::size_t i = 0;
+  for (const declared_use& use : plan_.declared.uses()) {
+    if (use.trained == nullptr) continue;
+    if (use.trained != &trained) {
+      ++i;
+      continue;
+    }
+    if ((delivered_ >> i & 1) != 0) {
+      throw usage_error{fmt::format(
+          "op '{}': the backward delivers the gradient of '{}' twice; form the sum first",
+          plan_.declared.name(), use.name)};
+    }
+    delivered_ |= std::uint64_t{1} << i;
+    plan_.delivered |= std::uint64_t{1} << i;
+    return plan_.parameters[i];
+  }
+  throw usage_error{
+      fmt::format("op '{}': the backward delivers the gradient of a parameter that the signature "
+                  "does not train; name it with signature::trains",
+                  plan_.declared.name())};
+}
+
+random_base backward_scope::draws(std::uint64_t count) {
+  if (plan_.declared.random() == nullptr) {
+    throw usage_error{
+        fmt::format("op '{}': the backward draws random numbers and the signature names no "
+                    "counter; name one with signature::random",
+                    plan_.declared.name())};
+  }
+  const std::uint64_t offset = drawn_;
+  drawn_ += count;
+  return {{plan_.saves.random_words, philox_counter{0}.words().size()}, offset};
+}
+
+}  // namespace reprise

@@ -1,0 +1,193 @@
+// What a differentiable op's two bodies are given: `forward_scope` makes outputs and saves what the
+// backward needs; `backward_scope` reads it, forms the gradients that are wanted and delivers those
+// of parameters. Two phases, two types: a backward cannot save.
+//
+// Both only enqueue, cannot tell whether they run eagerly, in a warm-up or in a capture, and must
+// take the same memory and enqueue the same work each time for inputs of the same shapes. Only
+// valid inside the body.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reprise/base/gradient_rule.hpp"
+#include "reprise/grad/precision.hpp"
+#include "reprise/replay/step.hpp"
+
+namespace reprise {
+
+// What a forward leaves for its backward, by name: inputs where the bodies read them, and what the
+// body saved. In a frame, or in the memory of one eager run.
+struct saved_tensors {
+  std::vector<tensor_ref> inputs;  // by slot; no data: left out
+  std::uint64_t given = 0;         // bit i: input i is there
+  std::uint64_t direct = 0;        // bit i: input i lies behind a word
+  std::map<std::string, tensor_ref, std::less<>> named;
+  std::vector<tensor_ref> outputs;  // by slot
+  const std::uint64_t* random_words = nullptr;
+};
+
+class forward_scope {
+ public:
+  // For those that run forwards. All outlive the scope.
+  forward_scope(step_scope& run, const signature& declared, saved_tensors& saves,
+                const precision& in_force);
+
+  operator stream_ref() const { return run_; }
+  workspace_ref workspace() const { return run_.workspace(); }
+  break_ref breaks() const { return run_.breaks(); }
+  branch_scope on(stream_ref branch) const { return run_.on(branch); }
+
+  // An input. Staged ones lie in memory that the backward reads too.
+  template <element T>
+  view<const T> operator[](const input<T>& in) const {
+    const tensor_ref& at = input_at(in.slot(), in.of());
+    if ((saves_.direct >> in.slot() & 1) == 0) return elements_of<const T>(at);
+    return view<const T>::through(at.data, at.shape.count());
+  }
+  template <element T>
+  dims shape(const input<T>& in) const {
+    return input_at(in.slot(), in.of()).shape;
+  }
+  template <element T>
+  bool given(const input<T>& in) const {
+    return run_.given(in);
+  }
+
+  // An output's memory, once per run. The backward may read it (backward_scope::made).
+  template <element T>
+  view<T> make(const output<T>& out, const dims& shape);
+  // Memory that the backward finds under this name. Once per run and name.
+  template <element T>
+  view<T> save(std::string_view name, const dims& shape) {
+    return elements_of<T>(save_tensor(name, dtype_of<T>, shape));
+  }
+  // Memory until the end of the body.
+  template <element T>
+  view<T> scratch(const dims& shape) {
+    return run_.scratch<T>(shape);
+  }
+
+  // Reserves random numbers, as step_scope::draws does; the backward, and a forward that is run
+  // again for it, have the same.
+  random_base draws(std::uint64_t count) { return run_.draws(count); }
+  void mark(point where, const tensor_ref& what) { run_.mark(where, what); }
+
+  // In force for this forward, whenever it is run again.
+  const precision& in_force() const { return precision_; }
+
+ private:
+  const tensor_ref& input_at(int slot, signature_id of) const;
+  tensor_ref save_tensor(std::string_view name, dtype type, const dims& shape);
+  void note_output(int slot, const tensor_ref& made);
+
+  step_scope& run_;
+  const signature& declared_;
+  saved_tensors& saves_;
+  precision precision_;
+};
+
+// Where a parameter's gradient goes in this run: the kernel reads the rule (gradient_rule.hpp) from
+// the word, and writes the buffer, adds to it, or leaves it.
+struct delivery {
+  view<float> to;
+  view<const std::int32_t> rule;  // one element
+};
+
+class backward_scope {
+ public:
+  struct plan;  // graphed_core's
+  backward_scope(step_scope& run, const plan& with);
+
+  operator stream_ref() const { return run_; }
+  workspace_ref workspace() const { return run_.workspace(); }
+  break_ref breaks() const { return run_.breaks(); }
+  branch_scope on(stream_ref branch) const { return run_.on(branch); }
+
+  // What the forward was given. A backward may overwrite what was saved by name: it runs once.
+  template <element T>
+  view<const T> saved(const input<T>& in) const {
+    const tensor_ref& at = input_at(in.slot(), in.of());
+    if (!is_direct(in.slot())) return elements_of<const T>(at);
+    return view<const T>::through(at.data, at.shape.count());
+  }
+  template <element T>
+  dims shape(const input<T>& in) const {
+    return input_at(in.slot(), in.of()).shape;
+  }
+  template <element T>
+  bool given(const input<T>& in) const {
+    return was_given(in.slot());
+  }
+  template <element T>
+  view<T> saved(std::string_view name) const {
+    return elements_of<T>(named(name, dtype_of<T>));
+  }
+  // An output as the forward made it.
+  template <element T>
+  view<const T> made(const output<T>& out) const {
+    return elements_of<const T>(made_at(out.slot(), out.of()));
+  }
+
+  // Whether the caller gave a cotangent of this output; without one it counts as zero.
+  template <element T>
+  bool has_grad(const output<T>& out) const {
+    return has_cotangent(out.slot(), out.of());
+  }
+  // The cotangent of an output. Throws usage_error when the caller gave none.
+  template <element T>
+  view<const T> grad(const output<T>& out) const {
+    return elements_of<const T>(cotangent(out.slot(), out.of()));
+  }
+  // Whether the caller wants the gradient of this input.
+  template <element T>
+  bool wants(const input<T>& in) const {
+    return wants_slot(in.slot(), in.of());
+  }
+  // The gradient of an input, to be written whole, once per run; only where it is wanted.
+  template <element T>
+  view<T> grad(const input<T>& in) {
+    return elements_of<T>(make_gradient(in.slot(), in.of()));
+  }
+  // Where the gradient of a parameter that the signature trains goes: one kernel delivers it, once
+  // per run, whole. Throws usage_error for another parameter, and the second time.
+  delivery add_to(const parameter& trained);
+
+  template <element T>
+  view<T> scratch(const dims& shape) {
+    return run_.scratch<T>(shape);
+  }
+  // The random numbers that the forward drew, in its order.
+  random_base draws(std::uint64_t count);
+
+  // Casts of the forward; products in force at this backward.
+  const precision& in_force() const;
+
+ private:
+  bool is_direct(int slot) const;
+  bool was_given(int slot) const;
+  const tensor_ref& input_at(int slot, signature_id of) const;
+  tensor_ref named(std::string_view name, dtype type) const;
+  const tensor_ref& made_at(int slot, signature_id of) const;
+  bool has_cotangent(int slot, signature_id of) const;
+  const tensor_ref& cotangent(int slot, signature_id of) const;
+  bool wants_slot(int slot, signature_id of) const;
+  tensor_ref make_gradient(int slot, signature_id of);
+
+  step_scope& run_;
+  const plan& plan_;
+  std::uint64_t drawn_ = 0;
+  std::uint64_t delivered_ = 0;  // bit i: parameter i
+};
+
+template <element T>
+view<T> forward_scope::make(const output<T>& out, const dims& shape) {
+  const view<T> elements = run_.make(out, shape);
+  note_output(out.slot(), as_tensor(elements, shape));
+  return elements;
+}
+
+}  // namespace reprise
