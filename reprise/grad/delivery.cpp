@@ -7,9 +7,9 @@
 #include "reprise/base/error.hpp"
 #include "reprise/base/mutant.hpp"
 #include "reprise/device/enqueue.hpp"
-#include "reprise/grad/kernels.hpp"
 #include "reprise/grad/owed_backward.hpp"
 #include "reprise/kernel/launch.hpp"
+#include "reprise/ops/put_gradient.hpp"
 
 namespace reprise {
 

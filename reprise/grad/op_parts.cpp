@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "reprise/base/error.hpp"
-#include "reprise/grad/kernels.hpp"
+#include "reprise/grad/bring.hpp"
 #include "reprise/kernel/launch.hpp"
 
 namespace reprise {

@@ -7,7 +7,10 @@
 #include "reprise/ops/flow.hpp"
 #include "reprise/ops/gelu.hpp"
 #include "reprise/ops/layer_norm.hpp"
+#include "reprise/ops/linear.hpp"
 #include "reprise/ops/matmul.hpp"
+#include "reprise/ops/narrowing.hpp"
+#include "reprise/ops/put_gradient.hpp"
 #include "reprise/ops/random.hpp"
 #include "reprise/ops/random_uniform.hpp"
 #include "reprise/ops/rms_norm.hpp"
@@ -36,6 +39,9 @@ void add_builtin_kernels(kernel_registry& registry) {
   add_gelu(registry);
   add_timestep_embedding(registry);
   add_flow(registry);
+  add_linear(registry);
+  add_narrowing(registry);
+  add_put_gradient(registry);
 }
 
 }  // namespace reprise::REPRISE_BODIES

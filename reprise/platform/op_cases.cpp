@@ -16,7 +16,10 @@
 #include "reprise/ops/flow.hpp"
 #include "reprise/ops/gelu.hpp"
 #include "reprise/ops/layer_norm.hpp"
+#include "reprise/ops/linear.hpp"
 #include "reprise/ops/matmul.hpp"
+#include "reprise/ops/narrowing.hpp"
+#include "reprise/ops/put_gradient.hpp"
 #include "reprise/ops/random.hpp"
 #include "reprise/ops/random_uniform.hpp"
 #include "reprise/ops/rms_norm.hpp"
@@ -86,6 +89,60 @@ void show_matmuls(const see_case& see) {
     const std::string name = fmt::format("{}x{}x{}", m, n, k);
     see(case_of(matmul<A, W>, name, read<A>{in(x)}, read<W>{in(w)}, write<A>{to(y)}, n, k));
     see(case_of(matmul_add<A, W>, name, read<A>{in(x)}, read<W>{in(w)}, inout<A>{to(y)}, n, k));
+  }
+}
+
+// Each tile and split of CUDA's is taken by one of these.
+template <class A>
+void show_linears(const see_case& see) {
+  constexpr std::array<std::array<std::int64_t, 3>, 7> shapes{{{1, 1, 1},
+                                                               {32, 256, 256},
+                                                               {5, 7, 13},
+                                                               {67, 70, 129},
+                                                               {300, 257, 30},
+                                                               {700, 33, 1000},
+                                                               {1100, 1030, 65}}};
+  for (const auto& [m, n, k] : shapes) {
+    const auto x = random_values<A>(count_of(m, k), 50);
+    const auto w = random_values<A>(count_of(n, k), 51);
+    const auto bias = random_values<float>(count_of(1, n), 52);
+    const auto dy = random_values<A>(count_of(m, n), 53);
+    auto dw = random_values<float>(count_of(n, k), 54);
+    auto y = room<float>(count_of(m, n));
+    auto dx = room<float>(count_of(m, k));
+    for (const auto precision : {matrix_precision::full, matrix_precision::tf32}) {
+      const std::string name = fmt::format("{}x{}x{}, {}", m, n, k, name_of(precision));
+      see(case_of(linear<A>, name, read<A>{in(x)}, read<A>{in(w)}, read<float>{in(bias)},
+                  write<float>{to(y)}, n, k, precision));
+      see(case_of(linear_input_grad<A>, name, read<A>{in(dy)}, read<A>{in(w)}, write<float>{to(dx)},
+                  n, k, precision));
+      for (const auto rule : {gradient_rule::write, gradient_rule::add}) {
+        const std::vector<std::int32_t> word{static_cast<std::int32_t>(rule)};
+        see(case_of(linear_weight_grad<A>, fmt::format("{}, {}", name, name_of(rule)),
+                    read<A>{in(dy)}, read<A>{in(x)}, inout<float>{to(dw)},
+                    read<std::int32_t>{in(word)}, n, k, precision));
+      }
+    }
+  }
+}
+
+void show_gradients(const see_case& see) {
+  constexpr std::array<std::array<std::int64_t, 2>, 4> shapes{
+      {{1, 1}, {64, 256}, {131, 70}, {5000, 3}}};
+  for (const auto& [m, n] : shapes) {
+    const auto dy = random_values<float>(count_of(m, n), 55);
+    for (const auto rule : {gradient_rule::write, gradient_rule::add}) {
+      const std::string name = fmt::format("{}x{}, {}", m, n, name_of(rule));
+      const std::vector<std::int32_t> word{static_cast<std::int32_t>(rule)};
+      auto db = random_values<float>(count_of(1, n), 56);
+      see(case_of(column_sum, name, read<float>{in(dy)}, inout<float>{to(db)},
+                  read<std::int32_t>{in(word)}, n));
+      auto grad = random_values<float>(count_of(m, n), 57);
+      see(case_of(put_gradient, name, read<float>{in(dy)}, inout<float>{to(grad)}, rule));
+    }
+    auto narrowed = room<bf16>(count_of(m, n));
+    see(case_of(narrow_to_bf16, fmt::format("{}x{}", m, n), read<float>{in(dy)},
+                write<bf16>{to(narrowed)}));
   }
 }
 
@@ -254,6 +311,9 @@ void each_builtin_op_case(const see_case& see) {
   show_choices(see);
   show_layers(see);
   show_flow(see);
+  show_linears<float>(see);
+  show_linears<bf16>(see);
+  show_gradients(see);
   show_staging(see);
 }
 

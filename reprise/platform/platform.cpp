@@ -11,7 +11,7 @@
 
 #include "reprise/base/error.hpp"
 #include "reprise/cuda/device.hpp"
-#include "reprise/grad/kernels.hpp"
+#include "reprise/grad/bring.hpp"
 #include "reprise/ops/builtin.hpp"
 #include "reprise/replay/stage_inputs.hpp"
 #include "reprise/sim/device.hpp"
@@ -117,10 +117,10 @@ kernel_registry builtin_kernels() {
   kernel_registry kernels;
   add_builtin_kernels(kernels);
   add_stage_inputs(kernels);
-  add_grad_kernels(kernels);
+  add_bring(kernels);
   checked::add_builtin_kernels(kernels);
   checked::add_stage_inputs(kernels);
-  checked::add_grad_kernels(kernels);
+  checked::add_bring(kernels);
   return kernels;
 }
 

@@ -20,7 +20,7 @@ const std::vector<arrows>& house() {
       {"records", {"formats", "telemetry"}},
       {"train", {"grad"}},
       {"nn", {"grad", "ops"}},
-      {"grad", {"replay"}},
+      {"grad", {"replay", "ops"}},
       {"loop", {"replay"}},
       {"replay", {"kernel"}},
       {"toggle", {"device"}},

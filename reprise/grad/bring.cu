@@ -1,10 +1,10 @@
-// bring and put_gradient on CUDA: 16 bytes a thread where both sides are aligned, else one.
+// bring on CUDA: 16 bytes a thread where both sides are aligned, else one.
 //
 // Floor: the bytes, once read and once written; small ones are one node of 0.8 us.
 #include <algorithm>
 
 #include "reprise/cuda/call.cuh"
-#include "reprise/grad/kernels.hpp"
+#include "reprise/grad/bring.hpp"
 
 namespace reprise::REPRISE_BODIES {
 
@@ -35,26 +35,12 @@ __global__ void __launch_bounds__(threads)
   for (std::size_t i = done + first; i < bytes; i += stride) out[i] = from[i];
 }
 
-__global__ void __launch_bounds__(threads)
-    put_gradient_grid(read<float> sum, inout<float> grad, bool adds) {
-  const std::size_t stride = std::size_t{gridDim.x} * threads;
-  for (std::size_t i = blockIdx.x * std::size_t{threads} + threadIdx.x; i < grad.size();
-       i += stride) {
-    grad.data()[i] = adds ? __fadd_rn(grad.data()[i], sum.data()[i]) : sum.data()[i];
-  }
-}
-
 }  // namespace
 
 void bring_cuda(cuda_call& call, read<std::uint8_t> from, write<std::uint8_t> to) {
+  check_bring(from.size(), to.size());
   if (to.size() == 0) return;
   bring_grid<<<blocks_for(to.size() / 16), threads, 0, call.stream()>>>(from, to);
-}
-
-void put_gradient_cuda(cuda_call& call, read<float> sum, inout<float> grad, gradient_rule rule) {
-  if (grad.size() == 0 || rule == gradient_rule::leave) return;
-  put_gradient_grid<<<blocks_for(grad.size()), threads, 0, call.stream()>>>(
-      sum, grad, rule == gradient_rule::add);
 }
 
 }  // namespace reprise::REPRISE_BODIES
