@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <random>
 #include <vector>
 
 #include "reprise/ops/argmax.hpp"
@@ -27,47 +26,20 @@
 #include "reprise/ops/sample.hpp"
 #include "reprise/ops/swiglu.hpp"
 #include "reprise/ops/timestep_embedding.hpp"
+#include "reprise/platform/op_values.hpp"
+#include "reprise/platform/training_op_cases.hpp"
 #include "reprise/replay/stage_inputs.hpp"
 
 namespace reprise {
 
 namespace {
 
-using see_case = std::function<void(const op_case&)>;
+using op_values::count_of;
+using op_values::in;
+using op_values::random_values;
+using op_values::room;
+using op_values::to;
 using tokens = std::vector<std::int32_t>;
-
-// Uniform on [-scale, scale), the same on every machine.
-template <class T>
-std::vector<T> random_values(std::size_t count, std::uint64_t seed, float scale = 2.0F) {
-  std::mt19937_64 draw{seed};
-  std::vector<T> values(count);
-  for (T& value : values) {
-    const auto unit = static_cast<float>(static_cast<std::int64_t>(draw()) >> 40) * 0x1p-23F;
-    value = narrow<T>(unit * scale);
-  }
-  return values;
-}
-
-// What a kernel is to write whole: a value that no result has.
-template <class T>
-std::vector<T> room(std::size_t count) {
-  std::vector<T> values(count);
-  std::memset(values.data(), 0xa5, count * sizeof(T));
-  return values;
-}
-
-template <class T>
-view<const T> in(const std::vector<T>& values) {
-  return {values.data(), values.size()};
-}
-template <class T>
-view<T> to(std::vector<T>& values) {
-  return {values.data(), values.size()};
-}
-
-std::size_t count_of(std::int64_t a, std::int64_t b) {
-  return static_cast<std::size_t>(a * b);
-}
 
 template <class A, class W>
 void show_matmuls(const see_case& see) {
@@ -314,6 +286,7 @@ void each_builtin_op_case(const see_case& see) {
   show_linears<float>(see);
   show_linears<bf16>(see);
   show_gradients(see);
+  show_training_op_cases(see);
   show_staging(see);
 }
 
