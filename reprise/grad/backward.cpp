@@ -21,20 +21,10 @@ grad_result graphed_core::backward(site at, const forward_ticket& ticket, bindin
   owed_backward owed = owed_by(ticket, cotangents, what);
   require_unchanged(*owed.call);
   const std::shared_ptr<frame> in = owed.call->in;
-  // A frame from before a reset() has a lane of its own.
-  const std::shared_ptr<lane> there = in ? in->in : nullptr;
-  lane& here = there ? *there : home(at.stream);
-  const std::shared_ptr<lane> before = std::exchange(home_, there ? there : home_);
-  const std::lock_guard turn{here.turn};
-  struct put_back {
-    std::shared_ptr<lane>& home;
-    std::shared_ptr<lane> was;
-    ~put_back() {
-      if (was) home = was;
-    }
-  } const restores{home_, before};
-  here.reap(at.place);
-
+  // A frame stays in the lane that it was captured in, also over a reset().
+  owed.here = in ? in->in : (home(at.stream), home_);
+  const std::lock_guard turn{owed.here->turn};
+  owed.here->reap(at.place);
   owed.is_apart = at.stream.capturing() || recorded_body::is_here();
   grad_result result = [&] {
     if (!in) return run_again(at, owed, owed.call->cause);
@@ -120,7 +110,7 @@ void graphed_core::require_unchanged(const forward_call& call) const {
 
 grad_result graphed_core::run_on_frame(site at, owed_backward& owed) {
   frame& in = *owed.call->in;
-  home_->enter(at);
+  owed.here->enter(at);
   if (!in.is_owned_by(owed.call->ticket)) replay_stale(at, owed);
   // Before it runs: it may rewind what it reads.
   if (!REPRISE_MUTANT(backward_leaves_its_ticket)) {
@@ -154,7 +144,7 @@ bool graphed_core::replay_stale(site at, owed_backward& owed) {
   const bool by_pool = in.lost_to_the_pool(call.ticket);
   std::vector<binding> given;
   for (const saved_input& one : call.inputs) given.push_back(one.bound);
-  state_aside aside{true, parts_->op.declared, home_->results(), at};
+  state_aside aside{true, parts_->op.declared, owed.here->results(), at};
   draws_ = call.drawn_from;
   in.invalidate();
   in.forward->replay_as_checked(at, *eager_forward_, given);
@@ -211,12 +201,12 @@ grad_result graphed_core::run_on_static_state(site at, owed_backward& owed,
   backward_part part = backward_over(in, owed);
   run_needs took;
   try {
-    const std::vector<block> sums = make_sums(at, in.running, home_->zero(at));
+    const std::vector<block> sums = make_sums(at, owed, in.running, owed.here->zero(at));
     in.running.in_force = owed.in_force;
     const std::vector<std::int32_t> rules(parts_->trained.size());
     const step_result run =
-        home_->eager().run(at, *part.what, bind_backward(*part.what, owed, rules), {},
-                           cause ? why_eager(*cause) : nullptr, &took);
+        owed.here->eager().run(at, *part.what, bind_backward(*part.what, owed, rules), {},
+                               cause ? why_eager(*cause) : nullptr, &took);
     make_gradients(at, owed, result);
     copy_gradients(at, result, part.gradient_slots, run.table->outputs());
     part.delivers = in.running.delivered;
@@ -253,7 +243,7 @@ void graphed_core::capture_backward(site at, owed_backward& owed, backward_part 
       .admit = admission_of(in), .place = [&](std::size_t kept_bytes, std::size_t scratch_bytes) {
         // Gradients that are handed out where they lie are written by this backward alone.
         if (moves) {
-          part.own = block{home_->results(), kept_bytes, at.stream, at.place};
+          part.own = block{owed.here->results(), kept_bytes, at.stream, at.place};
           kept = {part.own.data(), part.own.bytes()};
         } else {
           kept = memory.take(kept_bytes, at.stream, at.place);
@@ -265,7 +255,7 @@ void graphed_core::capture_backward(site at, owed_backward& owed, backward_part 
   in.running.in_force = owed.in_force;
   const std::vector<std::int32_t> rules(parts_->trained.size());
   part.products = owed.in_force.products;
-  prepared made = home_->captures().record_behind(
+  prepared made = owed.here->captures().record_behind(
       at, *part.what, bind_backward(*part.what, owed, rules), took, options);
   // Only while it runs does a backward use its memory, so all others may, too.
   memory.give_back(scratch);
@@ -302,14 +292,14 @@ grad_result graphed_core::run_again(site at, owed_backward& owed, eager_cause ca
   if (owed.is_apart) refuse_host_values(has_host_input);
   std::optional<buffer<std::int32_t>> own_zero;
   if (owed.is_apart) {
-    own_zero.emplace(home_->results(), 1, at.stream, at.place);
+    own_zero.emplace(owed.here->results(), 1, at.stream, at.place);
     fill(at, write{*own_zero}, 0);
   }
   const std::vector<block> sums =
-      make_sums(at, running_, own_zero ? own_zero->all() : home_->zero(at));
+      make_sums(at, owed, running_, own_zero ? own_zero->all() : owed.here->zero(at));
   running_.in_force = owed.in_force;
   again_forward_ = call.in_force;
-  state_aside aside{true, parts_->op.declared, home_->results(), at};
+  state_aside aside{true, parts_->op.declared, owed.here->results(), at};
   draws_ = call.drawn_from;
 
   std::vector<int> slots(parts_->op.declared.inputs().size(), -1);
@@ -323,10 +313,10 @@ grad_result graphed_core::run_again(site at, owed_backward& owed, eager_cause ca
   };
   tell_once(cause, {});
   if (owed.is_apart) {
-    const body_apart run{at, what, given, home_->results()};
+    const body_apart run{at, what, given, owed.here->results()};
     take(run.outputs());
   } else {
-    const step_result run = home_->eager().run(at, what, given, {}, why_eager(cause));
+    const step_result run = owed.here->eager().run(at, what, given, {}, why_eager(cause));
     take(run.table->outputs());
     result.replay = run.replay;
   }
@@ -344,7 +334,7 @@ grad_result graphed_core::run_again(site at, owed_backward& owed, eager_cause ca
 void graphed_core::release_pool(frame& of, std::source_location place) {
   landmark("graphed op: gave back a pool");
   const std::shared_ptr<frame_memory> memory = of.memory;
-  home_->drain(place);
+  of.in->drain(place);
   for (const std::shared_ptr<frame>& one : memory->frames()) {
     one->state = frame_state::released;
     one->owner = ticket_id::none;
@@ -355,7 +345,7 @@ void graphed_core::release_pool(frame& of, std::source_location place) {
     one->share.give_back();
   }
   memory->drop_all();
-  home_->start_over();
+  of.in->forget_shared();
 }
 
 }  // namespace reprise

@@ -159,12 +159,12 @@ std::vector<std::int32_t> graphed_core::rules_for(const owed_backward& owed) con
 
 // Memory in which an eager run forms the gradients of parameters; nothing is added to them before
 // all of it has run.
-std::vector<block> graphed_core::make_sums(site at, backward_run& run,
-                                           view<const std::int32_t> zero) {
+std::vector<block> graphed_core::make_sums(site at, const owed_backward& owed, backward_run& run,
+                                           view<const std::int32_t> zero) const {
   std::vector<block> sums;
   run = {};
   for (const parameter* one : parts_->trained) {
-    sums.emplace_back(home_->results(), one->grad.bytes(), at.stream, at.place);
+    sums.emplace_back(owed.here->results(), one->grad.bytes(), at.stream, at.place);
     run.sums.push_back({elements(sums.back(), *one), zero});
   }
   return sums;
@@ -202,12 +202,12 @@ grad_result graphed_core::result_of(const owed_backward&) const {
   return result;
 }
 
-void graphed_core::make_gradients(site at, const owed_backward& owed, grad_result& result) {
+void graphed_core::make_gradients(site at, const owed_backward& owed, grad_result& result) const {
   for (const saved_input& one : owed.call->inputs) {
     const auto i = static_cast<std::size_t>(one.bound.slot);
     if ((owed.wanted >> i & 1) == 0) continue;
     auto held = std::make_shared<held_tensor>();
-    held->memory = block{home_->results(), one.bound.to.bytes(), at.stream, at.place};
+    held->memory = block{owed.here->results(), one.bound.to.bytes(), at.stream, at.place};
     held->at = one.bound.to;
     held->at.data = held->memory.data();
     result.gradients[i] = std::move(held);

@@ -77,12 +77,13 @@ bool graphed_core::fits(const frame& one, bindings given) const {
   return one.forward && one.forward->terms().fits(parts_->forward, given);
 }
 
-std::size_t graphed_core::captured_keys(bindings) const {
+// Whether this key is one of those that are captured, or may become one.
+bool graphed_core::may_capture(bindings given) const {
   std::set<std::uint64_t> keys;
-  for (const used_frame& used : frames_) {
-    if (used.in->forward) keys.insert(used.in->forward->terms().hash());
-  }
-  return keys.size();
+  for (const used_frame& used : frames_) keys.insert(used.in->forward->terms().hash());
+  if (keys.size() < static_cast<std::size_t>(options_.keys)) return true;
+  std::vector<std::uint64_t> parts;
+  return keys.contains(contract::hash(parts_->forward, given, parts));
 }
 
 graphed_core::way graphed_core::find_way(bindings given) {
@@ -108,9 +109,7 @@ graphed_core::way graphed_core::find_way(bindings given) {
     if (oldest == nullptr || used.in->last < oldest->in->last) oldest = &used;
   }
   if (free != nullptr) return {.in = free->in, .used = free};
-  if (matching == 0 && captured_keys(given) >= static_cast<std::size_t>(options_.keys)) {
-    return {.eager = eager_cause::key};
-  }
+  if (matching == 0 && !may_capture(given)) return {.eager = eager_cause::key};
   if (matching < slots_of(options_.conflict)) return {.captures = true};
   if (std::holds_alternative<hold>(options_.conflict)) return {.eager = eager_cause::hold};
   return {.in = oldest->in, .used = oldest};
@@ -133,9 +132,7 @@ graphed_core::way graphed_core::find_in_region(bindings given, region& here) {
   const auto mine =
       std::ranges::find_if(frames_, [&](const used_frame& used) { return used.group == &group; });
   const bool is_known = mine != frames_.end();
-  if (!is_known && captured_keys(given) >= static_cast<std::size_t>(options_.keys)) {
-    return {.eager = eager_cause::key};
-  }
+  if (!is_known && !may_capture(given)) return {.eager = eager_cause::key};
   const std::size_t slot =
       here.slot_for(&group, this, is_known ? std::optional{mine->slot} : std::nullopt);
   std::shared_ptr<frame> there;
@@ -323,6 +320,7 @@ forward_result graphed_core::infer(site at, operands given) {
         at.stream.device(), cache_options{.record = options_.record, .budget = &budget_});
   }
   pool& results = home(at.stream).results();
+  state_aside aside{state_left_alone::is_here(), parts_->op.declared, results, at};
   const step_result run =
       inference_->run(at, *inference_step_, bound.given,
                       suspended::is_here() ? why_eager(eager_cause::suspended) : nullptr);
@@ -333,6 +331,7 @@ forward_result graphed_core::infer(site at, operands given) {
   result.why = run.why;
   ++counts_.inference;
   take_outputs(at, bound, run.table->outputs(), result, results);
+  aside.put_back();
   return result;
 }
 

@@ -79,7 +79,7 @@ graphed_core::~graphed_core() {
     const std::lock_guard held{all.guard};
     all.living.erase(this);
   }
-  reset();
+  leave([](lane&) {});
 }
 
 lane& graphed_core::home(stream_ref stream) {
@@ -95,13 +95,19 @@ void graphed_core::reset_all() {
 
 void graphed_core::reset() {
   const std::lock_guard held{turn_};
-  frames_.clear();
   capture_failed_ = false;
   released_ = false;
+  leave([](lane& here) { here.start_over(); });
+}
+
+// Gives up its frames, and its lane.
+template <class Also>
+void graphed_core::leave(Also&& also) {
+  frames_.clear();
   if (!home_) return;
   try {
     const std::lock_guard turn{home_->turn};
-    home_->start_over();
+    also(*home_);
     home_->reap(std::source_location::current());
   } catch (const error& failed) {
     report_error(failed.what());

@@ -71,6 +71,8 @@ class graphed_core {
   struct owed_backward;
 
   void reset();
+  template <class Also>
+  void leave(Also&& also);
   lane& home(stream_ref stream);
 
   // forward.cpp
@@ -79,7 +81,7 @@ class graphed_core {
   way find_in_region(bindings given, region& here);
   way check_frame(used_frame& used, bindings given);
   bool fits(const frame& one, bindings given) const;
-  std::size_t captured_keys(bindings given) const;
+  bool may_capture(bindings given) const;
   forward_result replay(site at, bound_call& bound, const way& by);
   forward_result capture(site at, bound_call& bound, const way& by);
   forward_result run_eagerly(site at, bound_call& bound, eager_cause cause);
@@ -118,12 +120,13 @@ class graphed_core {
   std::vector<binding> bind_backward(const step& what, const owed_backward& owed,
                                      std::span<const std::int32_t> rules) const;
   std::vector<std::int32_t> rules_for(const owed_backward& owed) const;
-  std::vector<block> make_sums(site at, backward_run& run, view<const std::int32_t> zero);
+  std::vector<block> make_sums(site at, const owed_backward& owed, backward_run& run,
+                               view<const std::int32_t> zero) const;
   void put_sums(site at, owed_backward& owed, const backward_run& run,
                 const std::vector<block>& sums);
   void note_delivered(owed_backward& owed, std::uint64_t delivers, bool is_whole) const;
   grad_result result_of(const owed_backward& owed) const;
-  void make_gradients(site at, const owed_backward& owed, grad_result& result);
+  void make_gradients(site at, const owed_backward& owed, grad_result& result) const;
   void copy_gradients(site at, const grad_result& result, std::span<const int> slots,
                       std::span<const tensor_ref> made) const;
   void lend_gradients(const owed_backward& owed, const backward_part& part, const step_result& run,

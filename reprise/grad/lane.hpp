@@ -47,8 +47,12 @@ class lane {
 
   // For a frame that is captured now: the shared one, until its first backward.
   std::shared_ptr<frame_memory> memory_for_a_frame(byte_budget& budget);
-  // The next frame begins a new shared pool.
-  void start_over() { shared_ = nullptr; }
+  // The next frame begins a new shared pool; and regions new slots.
+  void forget_shared() { shared_ = nullptr; }
+  void start_over() {
+    shared_ = nullptr;
+    groups_.clear();
+  }
 
   // One zero: the rule `write` of deliveries in eager runs.
   view<const std::int32_t> zero(site at);

@@ -12,6 +12,7 @@ namespace reprise {
 
 struct graphed_core::owed_backward {
   std::shared_ptr<forward_call> call;
+  std::shared_ptr<lane> here;          // whose turn it is
   std::vector<tensor_ref> cotangents;  // by output slot; no data: none was given
   std::uint64_t given = 0;             // bit i: the cotangent of output i is there
   std::uint64_t wanted = 0;            // bit i: the gradient of input i
