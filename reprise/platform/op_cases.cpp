@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "reprise/grad/bring.hpp"
 #include "reprise/ops/argmax.hpp"
 #include "reprise/ops/attention.hpp"
 #include "reprise/ops/bias_add.hpp"
@@ -224,6 +225,16 @@ void show_staging(const see_case& see) {
               write<std::uint64_t>{to(consumed)}, slot_bytes, std::uint64_t{2}, std::uint64_t{3}));
 }
 
+void show_bringing(const see_case& see) {
+  for (const std::int64_t bytes : {1, 16, 4099}) {
+    std::vector<std::uint8_t> from(count_of(bytes, 1));
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::uint8_t>(i * 37);
+    auto copied = room<std::uint8_t>(from.size());
+    see(case_of(bring, fmt::format("{} bytes", bytes), read<std::uint8_t>{in(from)},
+                write<std::uint8_t>{to(copied)}));
+  }
+}
+
 template <class A, class W>
 void show_pair(const see_case& see) {
   show_matmuls<A, W>(see);
@@ -288,6 +299,7 @@ void each_builtin_op_case(const see_case& see) {
   show_gradients(see);
   show_training_op_cases(see);
   show_staging(see);
+  show_bringing(see);
 }
 
 }  // namespace reprise
