@@ -55,7 +55,7 @@ struct op_parts {
   signature forward;
 };
 
-// Brings a direct input into memory that lasts; one that is no direct input is where it lies.
+// Brings an input into memory that lasts, from where it lies or from behind its word.
 tensor_ref bring_input(step_scope& run, const tensor_ref& at, bool is_direct);
 
 // An input or output that lies in `ref`, bound by hand.
