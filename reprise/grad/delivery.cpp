@@ -73,6 +73,7 @@ backward_part graphed_core::backward_over(frame& in, const owed_backward& owed) 
     std::vector<tensor_ref> cotangents(words);
     for (std::size_t slot = 0; slot < words; ++slot) {
       if ((inputs.given >> slot & 1) == 0) continue;
+      // Also where it could be read as it lies: the capture takes what this run took.
       cotangents[slot] = bring_input(run, inputs.by_slot[slot], (inputs.direct >> slot & 1) != 0);
     }
     std::vector<delivery> own;

@@ -74,7 +74,8 @@ void op_parts::run_forward(step_scope& run, saved_tensors& saves, const precisio
   for (std::size_t i = 0; i < op.declared.inputs().size(); ++i) {
     const bool is_direct = (inputs.direct >> i & 1) != 0;
     const bool stays = op.declared.inputs()[i].mode == input_mode::direct;
-    saves.inputs.push_back(bring_input(run, inputs.by_slot[i], is_direct && !stays));
+    const tensor_ref& at = inputs.by_slot[i];
+    saves.inputs.push_back(is_direct && !stays ? bring_input(run, at, true) : at);
     if (is_direct && stays) saves.direct |= std::uint64_t{1} << i;
   }
   forward_scope scope{run, op.declared, saves, in_force};
@@ -82,11 +83,14 @@ void op_parts::run_forward(step_scope& run, saved_tensors& saves, const precisio
 }
 
 tensor_ref bring_input(step_scope& run, const tensor_ref& at, bool is_direct) {
-  if (!is_direct) return at;
   const tensor_ref here = run.keep(at.type, at.shape);
-  launch(run, bring, read<std::uint8_t>{view<const std::uint8_t>::through(at.data, here.bytes())},
-         write<std::uint8_t>{
-             view<std::uint8_t>{reinterpret_cast<std::uint8_t*>(here.data), here.bytes()}});
+  const std::size_t bytes = here.bytes();
+  const auto as_bytes = [&](std::byte* data) {
+    return view<std::uint8_t>{reinterpret_cast<std::uint8_t*>(data), bytes};
+  };
+  const view<const std::uint8_t> from =
+      is_direct ? view<const std::uint8_t>::through(at.data, bytes) : as_bytes(at.data);
+  launch(run, bring, read<std::uint8_t>{from}, write<std::uint8_t>{as_bytes(here.data)});
   return here;
 }
 
