@@ -173,7 +173,17 @@ forward_result graphed_core::replay(site at, bound_call& bound, const way& by) {
   draws_ = bound.call->drawn_from;
 
   in.invalidate();
-  result.replay = in.forward->replay_as_checked(at, *eager_forward_, given).replay;
+  const std::uint64_t before = in.forward->replays();
+  try {
+    result.replay = in.forward->replay_as_checked(at, *eager_forward_, given).replay;
+  } catch (...) {
+    // It runs, and moves state, though an output was not copied: so does the generator move.
+    if (in.forward->replays() != before) {
+      draws_.advance(in.forward->draws());
+      moved_on();
+    }
+    throw;
+  }
   in.publish(bound.call);
   bound.call->in = by.in;
   moved_on();

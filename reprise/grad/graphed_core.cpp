@@ -127,6 +127,8 @@ std::size_t graphed_core::frames() const {
 
 std::size_t graphed_core::bytes() const {
   const std::lock_guard held{turn_};
+  if (!home_) return 0;
+  const std::lock_guard turn{home_->turn};
   std::set<const frame_memory*> memories;
   std::size_t total = 0;
   for (const used_frame& used : frames_) {

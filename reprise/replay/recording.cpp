@@ -79,6 +79,9 @@ std::uint64_t recording::replays() const {
 std::uint64_t recording::staging_waits() const {
   return state_->inputs.waits() + (state_->ring ? state_->ring->waits() : 0);
 }
+std::uint64_t recording::draws() const {
+  return state_->draws;
+}
 std::size_t recording::staging_slots() const {
   return state_->ring ? state_->ring->slots() : 0;
 }

@@ -73,6 +73,8 @@ class recording {
   const std::vector<staged_after_all>& staged_inputs() const;
   std::uint64_t replays() const;
   std::uint64_t staging_waits() const;
+  // Random numbers that one replay draws.
+  std::uint64_t draws() const;
   // Replays with host inputs that can be queued before one waits; 0: it reads no host inputs
   // itself.
   std::size_t staging_slots() const;
