@@ -240,16 +240,18 @@ void graphed_core::capture_backward(site at, owed_backward& owed, backward_part 
   std::span<std::byte> kept;
   std::span<std::byte> scratch;
   const recorder_options options{
-      .admit = admission_of(in), .place = [&](std::size_t kept_bytes, std::size_t scratch_bytes) {
+      .admit = admission_of(in),
+      .place = [&](std::size_t kept_bytes, std::size_t scratch_bytes, std::size_t own_bytes) {
+        part.own = owed.here->own_block(own_bytes, at);
         // Gradients that are handed out where they lie are written by this backward alone.
         if (moves) {
-          part.own = block{owed.here->results(), kept_bytes, at.stream, at.place};
-          kept = {part.own.data(), part.own.bytes()};
+          part.lent = owed.here->own_block(kept_bytes, at);
+          kept = {part.lent.data(), part.lent.bytes()};
         } else {
           kept = memory.take(kept_bytes, at.stream, at.place);
         }
         scratch = memory.take(scratch_bytes, at.stream, at.place);
-        return placed_memory{kept, scratch};
+        return placed_memory{kept, scratch, {part.own.data(), part.own.bytes()}};
       }};
   in.running = {};
   in.running.in_force = owed.in_force;

@@ -206,12 +206,14 @@ forward_result graphed_core::capture(site at, bound_call& bound, const way& by) 
                     parts->run_forward(run, raw->saves, force);
                   }};
   std::span<std::byte> scratch;
-  const recorder_options options{.admit = admission_of(*in),
-                                 .place = [&](std::size_t kept_bytes, std::size_t scratch_bytes) {
-                                   in->kept = memory->take(kept_bytes, at.stream, at.place);
-                                   scratch = memory->take(scratch_bytes, at.stream, at.place);
-                                   return placed_memory{in->kept, scratch};
-                                 }};
+  const recorder_options options{
+      .admit = admission_of(*in),
+      .place = [&](std::size_t kept_bytes, std::size_t scratch_bytes, std::size_t own_bytes) {
+        in->kept = memory->take(kept_bytes, at.stream, at.place);
+        scratch = memory->take(scratch_bytes, at.stream, at.place);
+        in->own = here.own_block(own_bytes, at);
+        return placed_memory{in->kept, scratch, {in->own.data(), in->own.bytes()}};
+      }};
   state_aside aside{state_left_alone::is_here(), parts_->op.declared, here.results(), at};
   draws_ = bound.call->drawn_from;
   recorded made = [&] {

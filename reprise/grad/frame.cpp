@@ -21,7 +21,11 @@ frame::~frame() {
   lane::remains left{memory, kept, {}, {}, std::move(share)};
   if (forward) left.recordings.push_back(*std::move(forward));
   if (backward && backward->made) left.recordings.push_back(*std::move(backward->made));
-  if (backward) left.own = std::move(backward->own);
+  left.blocks.push_back(std::move(own));
+  if (backward) {
+    left.blocks.push_back(std::move(backward->own));
+    left.blocks.push_back(std::move(backward->lent));
+  }
   in->bury(std::move(left));
 }
 

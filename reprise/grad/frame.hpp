@@ -39,7 +39,8 @@ struct backward_part {
   std::uint64_t delivers = 0;    // parameters that its body delivers
   matrix_precision products = matrix_precision::full;
   std::vector<int> gradient_slots;  // by input: the output of the step; -1: none
-  block own;                        // of gradients that are handed out as they lie there
+  block own;                        // what only its recording writes
+  block lent;                       // of gradients that are handed out where they lie
 };
 
 struct frame {
@@ -80,6 +81,7 @@ struct frame {
   std::optional<backward_part> backward;
   bool backward_failed = false;
   std::span<std::byte> kept;
+  block own;           // what only the forward's recording writes
   budget_share share;  // of what its recordings hold beside the pool
 };
 

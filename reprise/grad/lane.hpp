@@ -45,6 +45,11 @@ class lane {
   pool& results() { return results_; }
   device_ref device() const { return device_; }
 
+  // Memory outside of all frames; every stream may use it at once.
+  block own_block(std::size_t bytes, site at) {
+    return bytes == 0 ? block{} : block::fresh(results_, bytes, at.stream, at.place);
+  }
+
   // For a frame that is captured now: the shared one, until its first backward.
   std::shared_ptr<frame_memory> memory_for_a_frame(byte_budget& budget);
   // The next frame begins a new shared pool; and regions new slots.
@@ -69,7 +74,7 @@ class lane {
     std::shared_ptr<frame_memory> memory;
     std::span<std::byte> kept;
     std::vector<recording> recordings;
-    block own;
+    std::vector<block> blocks;
     budget_share share;
   };
   void bury(remains one);

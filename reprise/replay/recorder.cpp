@@ -149,7 +149,7 @@ recorder::state_ptr recorder::begin(job& now) {
     now.has_ring = !now.options.debug &&
                    input_ring::serves(device_, now.given, state->layout, now.needs.draws != 0);
     if (now.has_ring) {
-      now.staged_bytes +=
+      now.ring_bytes =
           run_memory::taken_for(input_ring::device_bytes(state->layout, now.needs.draws != 0));
     }
     now.admit_memory(*state);
@@ -250,17 +250,21 @@ bool recorder::stage_after_all(job& now, recording::state& state, const direct_r
 void recorder::place_memory(job& now, recording::state& state) {
   if (!now.options.place) {
     state.block.emplace(state.memory, side_, now.block_bytes(), now.at.place);
+    if (now.has_ring) now.ring_words = state.block->keep(now.ring_bytes, now.at.place);
     return;
   }
   const std::size_t kept = now.staged_bytes + now.needs.kept;
-  state.block.emplace(state.memory, side_, now.options.place(kept, now.block_bytes() - kept));
+  const std::size_t scratch = now.needs.bytes - now.needs.kept;
+  const placed_memory placed = now.options.place(kept, scratch, now.ring_bytes);
+  state.block.emplace(state.memory, side_, placed);
   state.is_placed = true;
+  now.ring_words = placed.own.data();
 }
 
 void recorder::capture_whole(job& now, recording::state& state) {
   double began = now_us();
   if (now.has_ring) {
-    state.ring.emplace(now.side, *state.block, now.given, state.layout, now.needs.draws != 0);
+    state.ring.emplace(now.side, now.ring_words, now.given, state.layout, now.needs.draws != 0);
     state.inputs = staging{device_};  // the warm-up's copies are done
   }
   state.staged = state.block->keep(state.layout.bytes(), now.at.place);

@@ -38,10 +38,12 @@ struct prepared {
 // there.
 using admission = std::function<std::shared_ptr<const reason>(const recording_bytes& needs)>;
 
-// Gives a recording its memory: `kept` bytes that last until its next replay, and `scratch` that
-// only its body uses, which recordings that take turns may share. It outlives the recording; a
-// reason that there is none is thrown.
-using placement = std::function<placed_memory(std::size_t kept, std::size_t scratch)>;
+// Gives a recording its memory: `kept` bytes that last until its next replay, `scratch` that only
+// its body uses, and `own`, where it counts its replays. What recordings that take turns may share,
+// but for `own`, is the giver's to know. It outlives the recording; a reason that there is none is
+// thrown.
+using placement =
+    std::function<placed_memory(std::size_t kept, std::size_t scratch, std::size_t own)>;
 
 struct recorder_options {
   admission admit;     // empty: everything is admitted

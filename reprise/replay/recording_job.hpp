@@ -28,14 +28,16 @@ struct recorder::job {
 
   run_needs needs{};             // what a warm-up learns
   bool has_run = false;          // they are known: nothing is warmed up
-  std::size_t staged_bytes = 0;  // of the block of inputs, and what brings them
+  std::size_t staged_bytes = 0;  // of the block of inputs
+  std::size_t ring_bytes = 0;    // of what brings them
+  std::byte* ring_words = nullptr;
   bool has_breaks = false;
   bool has_ring = false;  // the recording brings its own inputs
   bool in_break = false;  // what is thrown there is the step's own error
   std::string_view phase = "preparation";
   std::unique_lock<mutex> lock{};  // of the one capture per process; not held in a break
 
-  std::size_t block_bytes() const { return needs.bytes + staged_bytes; }
+  std::size_t block_bytes() const { return needs.bytes + staged_bytes + ring_bytes; }
 
   void admit(const recording_bytes& needs_now) const {
     if (!options.admit) return;

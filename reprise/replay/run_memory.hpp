@@ -29,6 +29,7 @@ struct run_needs {
 struct placed_memory {
   std::span<std::byte> kept;
   std::span<std::byte> scratch;
+  std::span<std::byte> own;  // what nobody else writes, between replays either
 };
 
 class run_memory {
