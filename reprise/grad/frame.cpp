@@ -39,12 +39,12 @@ void frame::invalidate() {
   if (REPRISE_MUTANT(frame_is_revoked_after_the_write)) return;
   owner = ticket_id::none;
   state = frame_state::empty;
-  memory->voided.overwritten(index, next_ticket());
+  if (!scratch_is_apart) memory->voided.overwritten(index, next_ticket());
 }
 
 void frame::publish(const std::shared_ptr<forward_call>& call) {
   if (REPRISE_MUTANT(frame_is_revoked_after_the_write)) {
-    memory->voided.overwritten(index, next_ticket());
+    if (!scratch_is_apart) memory->voided.overwritten(index, next_ticket());
   }
   call->ticket = next_ticket();
   owner = last = call->ticket;

@@ -68,7 +68,8 @@ struct frame {
 
   std::shared_ptr<lane> in;
   std::shared_ptr<frame_memory> memory;
-  std::uint64_t index = 0;  // capture order in its memory
+  std::uint64_t index = 0;        // capture order in its memory
+  bool scratch_is_apart = false;  // its replay runs over nothing that others keep
 
   frame_state state = frame_state::empty;
   ticket_id owner = ticket_id::none;

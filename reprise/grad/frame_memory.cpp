@@ -34,6 +34,19 @@ std::span<std::byte> frame_memory::take(std::size_t bytes, stream_ref stream,
   return take_from(chunks_.back(), size);
 }
 
+std::span<std::byte> frame_memory::take_apart(std::size_t bytes, stream_ref stream,
+                                              std::source_location place) {
+  const std::size_t size = run_memory::taken_for(bytes);
+  for (const chunk& one : chunks_) {
+    if (one.is_apart && one.memory.bytes() >= size) return {one.memory.data(), size};
+  }
+  grow(size, stream, place);
+  chunk& made = chunks_.back();
+  made.free.clear();
+  made.is_apart = true;
+  return {made.memory.data(), size};
+}
+
 std::span<std::byte> frame_memory::take_from(chunk& from, std::size_t bytes) {
   const auto fits =
       std::ranges::find_if(from.free, [&](const auto& one) { return one.second >= bytes; });
@@ -72,7 +85,8 @@ void frame_memory::give_back(std::span<std::byte> taken) noexcept {
     return taken.data() >= one.memory.data() &&
            taken.data() < one.memory.data() + one.memory.bytes();
   });
-  if (owner == chunks_.end()) return;  // drop_all has given it back
+  // drop_all has given it back, or it is scratch of all.
+  if (owner == chunks_.end() || owner->is_apart) return;
   auto& free = owner->free;
   auto here = free.emplace(taken.data(), taken.size()).first;
   const auto next = std::next(here);

@@ -2,8 +2,10 @@
 //
 // A frame keeps its state in it, and its graphs use what is free beside as scratch: free when they
 // were captured, so scratch may lie where frames that are captured later keep their state, never
-// where earlier ones do. That is what revocations.hpp is about. Memory comes in chunks, which grow
-// only; a span is found first-fit. Used under the turn of its pool (lane.hpp).
+// where earlier ones do. That is what revocations.hpp is about. Frames of several slots are pending
+// together by design: their scratch lies apart, where no frame keeps anything, and all of them use
+// the same. Memory comes in chunks, which grow only; a span is found first-fit. Used under the turn
+// of its pool (lane.hpp).
 #pragma once
 
 #include <cstddef>
@@ -33,6 +35,8 @@ class frame_memory {
   // the device has none.
   std::span<std::byte> take(std::size_t bytes, stream_ref stream, std::source_location place);
   void give_back(std::span<std::byte> taken) noexcept;
+  // Scratch that is nobody's to keep; given out again to the next that asks.
+  std::span<std::byte> take_apart(std::size_t bytes, stream_ref stream, std::source_location place);
 
   // Frames in capture order.
   std::uint64_t add(const std::shared_ptr<frame>& one);
@@ -55,6 +59,7 @@ class frame_memory {
   struct chunk {
     block memory;
     std::map<std::byte*, std::size_t> free;  // by address; neighbours are merged
+    bool is_apart = false;                   // scratch alone: nothing of it is ever taken
   };
 
   std::span<std::byte> take_from(chunk& from, std::size_t bytes);
