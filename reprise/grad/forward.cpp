@@ -200,6 +200,7 @@ forward_result graphed_core::capture(site at, bound_call& bound, const way& by) 
   const auto memory = here.memory_for_a_frame(budget_);
   const auto in = std::make_shared<frame>(home_, memory, budget_);
   in->index = memory->add(in);
+  in->scratch_is_apart = slots_of(options_.conflict) > 1;
   // The step is the frame's own, and goes with it.
   const step what{parts_->forward,
                   [parts = parts_, raw = in.get(), force = bound.call->in_force](step_scope& run) {
@@ -210,7 +211,8 @@ forward_result graphed_core::capture(site at, bound_call& bound, const way& by) 
       .admit = admission_of(*in),
       .place = [&](std::size_t kept_bytes, std::size_t scratch_bytes, std::size_t own_bytes) {
         in->kept = memory->take(kept_bytes, at.stream, at.place);
-        scratch = memory->take(scratch_bytes, at.stream, at.place);
+        scratch = in->scratch_is_apart ? memory->take_apart(scratch_bytes, at.stream, at.place)
+                                       : memory->take(scratch_bytes, at.stream, at.place);
         in->own = here.own_block(own_bytes, at);
         return placed_memory{in->kept, scratch, {in->own.data(), in->own.bytes()}};
       }};
