@@ -10,6 +10,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,8 @@ class checkpoint {
  public:
   // The counters outlive it.
   explicit checkpoint(std::string label, std::initializer_list<philox_counter*> counters = {})
+      : checkpoint{std::move(label), std::span{counters.begin(), counters.size()}} {}
+  checkpoint(std::string label, std::span<philox_counter* const> counters)
       : label_{std::move(label)} {
     for (philox_counter* one : counters) counters_.push_back(kept_counter{one});
   }

@@ -19,6 +19,23 @@ std::string_view name_of(eager_cause cause) {
   return "?";
 }
 
+grad_counts& grad_counts::operator+=(const grad_counts& other) {
+  forward_capture += other.forward_capture;
+  forward_shared += other.forward_shared;
+  forward_replay += other.forward_replay;
+  backward_capture += other.backward_capture;
+  backward_replay += other.backward_replay;
+  stale_replay += other.stale_replay;
+  stale_by_pool += other.stale_by_pool;
+  inference += other.inference;
+  stale_us += other.stale_us;
+  for (std::size_t i = 0; i < eager_causes; ++i) {
+    eager_forward[i] += other.eager_forward[i];
+    eager_backward[i] += other.eager_backward[i];
+  }
+  return *this;
+}
+
 std::uint64_t grad_counts::eager_forwards() const {
   return std::accumulate(eager_forward.begin(), eager_forward.end(), std::uint64_t{0});
 }

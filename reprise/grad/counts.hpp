@@ -39,6 +39,8 @@ struct grad_counts {
   std::array<std::uint64_t, eager_causes> eager_forward{};
   std::array<std::uint64_t, eager_causes> eager_backward{};
 
+  grad_counts& operator+=(const grad_counts& other);
+
   std::uint64_t eager_forwards() const;
   std::uint64_t eager_backwards() const;
   std::uint64_t forwards() const {

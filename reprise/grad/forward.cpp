@@ -38,9 +38,9 @@ forward_result graphed_core::forward(site at, operands given) {
   here.reap(at.place);
   if (at.stream.capturing() || recorded_body::is_here()) return run_apart(at, bound);
 
-  way by = find_way(bound.given);
+  const way by = find_way(bound.given);
   if (by.eager) return run_eagerly(at, bound, *by.eager);
-  return by.captures ? capture(at, bound, by) : replay(at, bound, by);
+  return by.used != nullptr ? replay(at, bound, *by.used) : capture(at, bound, by);
 }
 
 // Checks the operands, and saves what a backward needs of them.
@@ -87,12 +87,12 @@ bool graphed_core::may_capture(bindings given) const {
 }
 
 graphed_core::way graphed_core::find_way(bindings given) {
-  if (!options_.record || suspended::is_here()) return {.eager = eager_cause::suspended};
+  if (!options_.record || suspended::is_here()) return way::eagerly(eager_cause::suspended);
   if (std::erase_if(frames_, [](const used_frame& used) { return is_gone(*used.in); }) != 0) {
     released_ = true;
   }
-  if (capture_failed_) return {.eager = eager_cause::capture_failed};
-  if (released_) return {.eager = eager_cause::released};
+  if (capture_failed_) return way::eagerly(eager_cause::capture_failed);
+  if (released_) return way::eagerly(eager_cause::released);
   if (parts_->shares) {
     if (region* const here = region::innermost()) return find_in_region(given, *here);
   }
@@ -101,18 +101,18 @@ graphed_core::way graphed_core::find_way(bindings given) {
   used_frame* oldest = nullptr;
   int matching = 0;
   for (used_frame& used : frames_) {
-    if (used.group != nullptr || !fits(*used.in, given)) continue;
+    if (used.group != 0 || !fits(*used.in, given)) continue;
     ++matching;
-    if (!used.in->forward->terms().holds(parts_->forward)) return {.eager = eager_cause::key};
-    if (used.in->state == frame_state::poisoned) return {.eager = eager_cause::capture_failed};
+    if (!used.in->forward->terms().holds(parts_->forward)) return way::eagerly(eager_cause::key);
+    if (used.in->state == frame_state::poisoned) return way::eagerly(eager_cause::capture_failed);
     if (free == nullptr && !used.in->owes()) free = &used;
     if (oldest == nullptr || used.in->last < oldest->in->last) oldest = &used;
   }
-  if (free != nullptr) return {.in = free->in, .used = free};
-  if (matching == 0 && !may_capture(given)) return {.eager = eager_cause::key};
-  if (matching < slots_of(options_.conflict)) return {.captures = true};
-  if (std::holds_alternative<hold>(options_.conflict)) return {.eager = eager_cause::hold};
-  return {.in = oldest->in, .used = oldest};
+  if (free != nullptr) return way::replaying(*free);
+  if (matching == 0 && !may_capture(given)) return way::eagerly(eager_cause::key);
+  if (matching < slots_of(options_.conflict)) return way::capturing();
+  if (std::holds_alternative<hold>(options_.conflict)) return way::eagerly(eager_cause::hold);
+  return way::replaying(*oldest);
 }
 
 // Ops of one work and key: each has a slot of its own in the region, and the frame there is
@@ -120,7 +120,9 @@ graphed_core::way graphed_core::find_way(bindings given) {
 graphed_core::way graphed_core::find_in_region(bindings given, region& here) {
   std::vector<std::uint64_t> parts;
   const std::uint64_t key = contract::hash(parts_->forward, given, parts);
-  lane::group& group = home_->group_of(parts_->work, key);
+  // Gradients that are lent are written where no other op's backward writes.
+  const bool lends = options_.returned == gradients::moved;
+  lane::group& group = home_->group_of(parts_->work + (lends ? " moved" : ""), key);
   if (!group.declared) group.declared = parts_->forward;
   const std::string differs = group.declared->difference(parts_->forward);
   if (!differs.empty()) {
@@ -130,19 +132,19 @@ graphed_core::way graphed_core::find_in_region(bindings given, region& here) {
                     name(), parts_->work, differs)};
   }
   const auto mine =
-      std::ranges::find_if(frames_, [&](const used_frame& used) { return used.group == &group; });
+      std::ranges::find_if(frames_, [&](const used_frame& used) { return used.group == group.id; });
   const bool is_known = mine != frames_.end();
-  if (!is_known && !may_capture(given)) return {.eager = eager_cause::key};
+  if (!is_known && !may_capture(given)) return way::eagerly(eager_cause::key);
   const std::size_t slot =
-      here.slot_for(&group, this, is_known ? std::optional{mine->slot} : std::nullopt);
+      here.slot_for(group.id, this, is_known ? std::optional{mine->slot} : std::nullopt);
   std::shared_ptr<frame> there;
   if (slot < group.slots.size()) there = group.slots[slot].lock();
   if (there == nullptr || is_gone(*there)) {
-    return {.captures = true, .group = &group, .slot = slot};
+    return way::capturing(&group, slot);
   }
   if (!is_known || mine->in != there) {
     if (is_known) frames_.erase(mine);
-    frames_.push_back({there, &group, slot, true});
+    frames_.push_back({there, group.id, slot, true});
     return check_frame(frames_.back(), given);
   }
   return check_frame(*mine, given);
@@ -150,17 +152,17 @@ graphed_core::way graphed_core::find_in_region(bindings given, region& here) {
 
 graphed_core::way graphed_core::check_frame(used_frame& used, bindings given) {
   if (!fits(*used.in, given) || !used.in->forward->terms().holds(parts_->forward)) {
-    return {.eager = eager_cause::key};
+    return way::eagerly(eager_cause::key);
   }
-  if (used.in->state == frame_state::poisoned) return {.eager = eager_cause::capture_failed};
+  if (used.in->state == frame_state::poisoned) return way::eagerly(eager_cause::capture_failed);
   if (used.in->owes() && std::holds_alternative<hold>(options_.conflict)) {
-    return {.eager = eager_cause::hold};
+    return way::eagerly(eager_cause::hold);
   }
-  return {.in = used.in, .used = &used};
+  return way::replaying(used);
 }
 
-forward_result graphed_core::replay(site at, bound_call& bound, const way& by) {
-  frame& in = *by.in;
+forward_result graphed_core::replay(site at, bound_call& bound, used_frame& used) {
+  frame& in = *used.in;
   lane& here = *home_;
   here.enter(at);
   // All memory first: what fails here leaves owners as they are.
@@ -185,11 +187,11 @@ forward_result graphed_core::replay(site at, bound_call& bound, const way& by) {
     throw;
   }
   in.publish(bound.call);
-  bound.call->in = by.in;
+  bound.call->in = used.in;
   moved_on();
-  leave_states(by.in, result);
-  ++(by.used->is_new ? counts_.forward_shared : counts_.forward_replay);
-  by.used->is_new = false;
+  leave_states(used.in, result);
+  ++(used.is_new ? counts_.forward_shared : counts_.forward_replay);
+  used.is_new = false;
   aside.put_back();
   return result;
 }
@@ -250,9 +252,9 @@ forward_result graphed_core::capture(site at, bound_call& bound, const way& by) 
   if (by.group != nullptr) {
     if (by.group->slots.size() <= by.slot) by.group->slots.resize(by.slot + 1);
     by.group->slots[by.slot] = in;
-    std::erase_if(frames_, [&](const used_frame& used) { return used.group == by.group; });
+    std::erase_if(frames_, [&](const used_frame& used) { return used.group == by.group->id; });
   }
-  frames_.push_back({in, by.group, by.slot, false});
+  frames_.push_back({in, by.group != nullptr ? by.group->id : 0, by.slot, false});
   make_outputs(at, bound, in->saves.outputs, result, here.results());
   copy_outputs(at, in->saves.outputs, result);
   in->publish(bound.call);

@@ -241,39 +241,34 @@ std::string grad_metrics() {
       "# TYPE reprise_grad_stale_microseconds_total counter\n";
   all_ops& all = ops();
   const std::lock_guard held{all.guard};
-  std::map<std::string, std::vector<grad_counts>> by_name;
-  for (const graphed_core* one : all.living) by_name[one->name()].push_back(one->counts());
-  for (const auto& [name, several] : by_name) {
+  std::map<std::string, grad_counts> by_name;
+  for (const graphed_core* one : all.living) by_name[one->name()] += one->counts();
+  for (const auto& [name, sum] : by_name) {
     std::string label;
     for (const char c : name) {
       if (c == '"' || c == '\\') label += '\\';
       label += c == '\n' ? ' ' : c;
     }
-    const auto put = [&](std::string_view how, auto&& count_of) {
-      std::uint64_t sum = 0;
-      for (const grad_counts& one : several) sum += count_of(one);
+    const auto put = [&](std::string_view how, std::uint64_t count) {
       fmt::format_to(std::back_inserter(text),
-                     "reprise_grad_calls_total{{op=\"{}\",how=\"{}\"}} {}\n", label, how, sum);
+                     "reprise_grad_calls_total{{op=\"{}\",how=\"{}\"}} {}\n", label, how, count);
     };
-    put("forward_capture", [](const grad_counts& c) { return c.forward_capture; });
-    put("forward_shared", [](const grad_counts& c) { return c.forward_shared; });
-    put("forward_replay", [](const grad_counts& c) { return c.forward_replay; });
-    put("backward_capture", [](const grad_counts& c) { return c.backward_capture; });
-    put("backward_replay", [](const grad_counts& c) { return c.backward_replay; });
-    put("stale_replay", [](const grad_counts& c) { return c.stale_replay; });
-    put("stale_by_pool", [](const grad_counts& c) { return c.stale_by_pool; });
-    put("inference", [](const grad_counts& c) { return c.inference; });
+    put("forward_capture", sum.forward_capture);
+    put("forward_shared", sum.forward_shared);
+    put("forward_replay", sum.forward_replay);
+    put("backward_capture", sum.backward_capture);
+    put("backward_replay", sum.backward_replay);
+    put("stale_replay", sum.stale_replay);
+    put("stale_by_pool", sum.stale_by_pool);
+    put("inference", sum.inference);
     for (std::size_t i = 0; i < eager_causes; ++i) {
       const std::string_view cause = name_of(static_cast<eager_cause>(i));
-      put(fmt::format("eager_forward_{}", cause),
-          [i](const grad_counts& c) { return c.eager_forward[i]; });
-      put(fmt::format("eager_backward_{}", cause),
-          [i](const grad_counts& c) { return c.eager_backward[i]; });
+      put(fmt::format("eager_forward_{}", cause), sum.eager_forward[i]);
+      put(fmt::format("eager_backward_{}", cause), sum.eager_backward[i]);
     }
-    double us = 0;
-    for (const grad_counts& one : several) us += one.stale_us;
     fmt::format_to(std::back_inserter(costs),
-                   "reprise_grad_stale_microseconds_total{{op=\"{}\"}} {:.1f}\n", label, us);
+                   "reprise_grad_stale_microseconds_total{{op=\"{}\"}} {:.1f}\n", label,
+                   sum.stale_us);
   }
   return text + costs;
 }

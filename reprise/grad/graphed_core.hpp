@@ -48,17 +48,32 @@ class graphed_core {
   // A frame that this op uses.
   struct used_frame {
     std::shared_ptr<frame> in;
-    const void* group = nullptr;  // of a region's ops; null: the op's own
-    std::size_t slot = 0;         // there
-    bool is_new = false;          // of another op: this one has not used it yet
+    std::uint64_t group = 0;  // of a region's ops; 0: the op's own
+    std::size_t slot = 0;     // there
+    bool is_new = false;      // of another op: this one has not used it yet
   };
   // What a call has found: a frame to replay in, leave to capture one, or why it runs eagerly.
   struct way {
-    std::shared_ptr<frame> in;
-    bool captures = false;
+    static way eagerly(eager_cause cause) {
+      way by;
+      by.eager = cause;
+      return by;
+    }
+    static way replaying(used_frame& used) {
+      way by;
+      by.used = &used;
+      return by;
+    }
+    static way capturing(lane::group* group = nullptr, std::size_t slot = 0) {
+      way by;
+      by.group = group;
+      by.slot = slot;
+      return by;
+    }
+
     std::optional<eager_cause> eager;
-    used_frame* used = nullptr;
-    lane::group* group = nullptr;
+    used_frame* used = nullptr;    // null: capture
+    lane::group* group = nullptr;  // of the frame to capture; null: the op's own
     std::size_t slot = 0;
   };
   // A call's operands, saved and bound.
@@ -82,7 +97,7 @@ class graphed_core {
   way check_frame(used_frame& used, bindings given);
   bool fits(const frame& one, bindings given) const;
   bool may_capture(bindings given) const;
-  forward_result replay(site at, bound_call& bound, const way& by);
+  forward_result replay(site at, bound_call& bound, used_frame& used);
   forward_result capture(site at, bound_call& bound, const way& by);
   forward_result run_eagerly(site at, bound_call& bound, eager_cause cause);
   forward_result run_apart(site at, bound_call& bound);

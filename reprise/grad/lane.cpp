@@ -70,6 +70,13 @@ std::shared_ptr<frame_memory> lane::memory_for_a_frame(byte_budget& budget) {
   return shared_;
 }
 
+lane::group& lane::group_of(const std::string& work, std::uint64_t key) {
+  static std::atomic<std::uint64_t> last{0};
+  const auto [at, is_new] = groups_.try_emplace({work, key});
+  if (is_new) at->second.id = ++last;
+  return at->second;
+}
+
 view<const std::int32_t> lane::zero(site at) {
   if (!zero_) {
     buffer<std::int32_t> made{results_, 1, at.stream, at.place};

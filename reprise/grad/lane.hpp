@@ -64,10 +64,11 @@ class lane {
 
   // Slots of ops that say to do the same work, by work and key.
   struct group {
+    std::uint64_t id;  // no two of a process have the same, nor one that is gone
     std::vector<std::weak_ptr<frame>> slots;
     std::optional<signature> declared;  // of all of them
   };
-  group& group_of(const std::string& work, std::uint64_t key) { return groups_[{work, key}]; }
+  group& group_of(const std::string& work, std::uint64_t key);
 
   // What a dead frame leaves: from any thread, without the turn.
   struct remains {

@@ -54,7 +54,7 @@ region* region::innermost() noexcept {
   return innermost_region;
 }
 
-std::size_t region::slot_for(const void* group, const void* op, std::optional<std::size_t> kept) {
+std::size_t region::slot_for(std::uint64_t group, const void* op, std::optional<std::size_t> kept) {
   std::vector<const void*>& taken = taken_[group];
   const auto is_free = [&](std::size_t slot) {
     return slot >= taken.size() || taken[slot] == nullptr || taken[slot] == op;

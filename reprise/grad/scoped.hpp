@@ -46,12 +46,12 @@ class region {
 
   // The slot of this op among those of one work and key: the one it kept from before where that is
   // free here, else the lowest free one.
-  std::size_t slot_for(const void* group, const void* op, std::optional<std::size_t> kept);
+  std::size_t slot_for(std::uint64_t group, const void* op, std::optional<std::size_t> kept);
 
  private:
   std::string label_;
   region* outer_;
-  std::map<const void*, std::vector<const void*>> taken_;  // by group: who has which slot
+  std::map<std::uint64_t, std::vector<const void*>> taken_;  // by group: who has which slot
 };
 
 }  // namespace reprise

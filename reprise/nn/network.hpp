@@ -1,0 +1,128 @@
+// A network: a sequence of graphed layers, each of which reads what the one before it wrote.
+//
+//   network net{budget, {.conflict = slots{3}}};
+//   net.add(linear{set.at("in.weight"), set.at("in.bias")});
+//   net.add(gelu{});
+//   const network_call call = net.forward(s, net.x().from_host(images));
+//   … the loss of call.y and its gradient dy …
+//   net.backward(s, call, dy);
+//
+// A layer is a differentiable op (reprise/grad/graphed_op.hpp) with an input `x` and an output `y`
+// of f32 beside whatever else it has, of which nothing may be wanted. One that says `static
+// constexpr bool only_in_training = true` is the identity in inference, and left out of it. Spans
+// of layers can be checkpointed. Layers are added by one thread; calls may come from any, as those
+// of graphed ops may.
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reprise/grad/checkpoint.hpp"
+#include "reprise/grad/graphed_op.hpp"
+
+namespace reprise::nn {
+
+template <class L>
+concept layer = differentiable<L> && requires(const L& l) {
+  { l.x } -> std::convertible_to<input<float>>;
+  { l.y } -> std::convertible_to<output<float>>;
+};
+
+// One forward of a network. Copies are the same forward; when the last goes, nothing is owed for
+// it.
+struct network_call {
+  tensor<float> y;  // of the last layer
+
+  // By part of the network, a stretch of layers or a checkpointed span.
+  struct part {
+    std::vector<forward_ticket> tickets;  // by layer; of a checkpointed span none
+    std::optional<operand> from;          // what a checkpointed span read
+    std::shared_ptr<checkpoint> span;
+  };
+  std::vector<part> parts;
+};
+
+class network {
+ public:
+  // Layers have these options unless they are added with others. The budget outlives the network.
+  explicit network(byte_budget& budget, graphed_options options = {})
+      : budget_{&budget}, options_{options} {}
+  network(network&&) noexcept = default;
+  network& operator=(network&&) noexcept = default;
+
+  // Appends a layer. What it refers to outlives the network.
+  template <layer L>
+  void add(L op) {
+    add(std::move(op), options_);
+  }
+  template <layer L>
+  void add(L op, const graphed_options& options) {
+    bool only_in_training = false;
+    if constexpr (requires { L::only_in_training; }) only_in_training = L::only_in_training;
+    const input<float> x = op.x;
+    const output<float> y = op.y;
+    philox_counter* const draws_from = op.describe().random();
+    const bool trains = trains_any(op.describe());
+    append({graphed_op<L>{std::move(op), *budget_, options}, x, y, draws_from, trains,
+            only_in_training});
+  }
+  // From here on layers belong to a checkpointed span of that label, until end_checkpoint. Throws
+  // usage_error inside of another, and where one ends that did not begin.
+  void begin_checkpoint(std::string label);
+  void end_checkpoint();
+
+  std::size_t size() const { return layers_.size(); }
+  graphed& at(std::size_t i) { return layers_[i].op; }
+  // Of the first layer. Throws usage_error when there is none.
+  const input<float>& x() const;
+
+  // All layers in order, in stream order. What is bound to a first span that is checkpointed is
+  // read once more by the backward, host memory too. Throws what graphed::forward throws.
+  network_call forward(site at, const operand& x);
+  // Without what only training has, and without a backward: no frame is touched.
+  tensor<float> infer(site at, const operand& x);
+  // The layers in reverse: gradients of parameters are written, or added to what is there, and that
+  // of x is returned where it is wanted (else empty). Layers in front of the first that trains
+  // anything then run no backward. Throws what graphed::backward throws.
+  tensor<float> backward(site at, const network_call& call, const tensor<float>& dy,
+                         bool wants_x = false);
+
+  // Of all layers, added up.
+  grad_counts counts() const;
+
+ private:
+  struct graphed_layer {
+    graphed op;
+    input<float> x;
+    output<float> y;
+    philox_counter* draws_from;  // null: it draws nothing
+    bool trains;
+    bool only_in_training;
+  };
+  struct stretch {
+    std::size_t first;
+    std::size_t last;          // the one behind its last
+    std::string checkpointed;  // its label; empty: it is not
+  };
+
+  static bool trains_any(const signature& declared);
+  void append(graphed_layer made);
+  std::shared_ptr<checkpoint> checkpoint_of(const stretch& span) const;
+  // Runs the layers of a stretch and appends their tickets.
+  tensor<float> run(site at, const stretch& over, const operand& x,
+                    std::vector<forward_ticket>& tickets);
+  std::size_t first_needed(bool wants_x) const;
+
+  byte_budget* budget_;
+  graphed_options options_;
+  std::vector<graphed_layer> layers_;
+  std::vector<stretch> stretches_;
+  std::string label_;   // of the checkpointed span that layers belong to now; empty: of none
+  bool begins_ = true;  // the next layer begins a stretch
+};
+
+}  // namespace reprise::nn

@@ -1,0 +1,111 @@
+// Optimizers over a set of parameters: sgd and adamw, whose update is a step that is recorded and
+// replayed; ops/optimizers.hpp has the formulas.
+//
+// A parameter whose gradient is empty (parameter::has_grad) is left as it is, and so are its
+// moments. Neighbours that have gradients are updated by one kernel; each set of them that occurs
+// has a recording of its own. Hyper-parameters go in with every update, so that one recording
+// serves a changing rate. An update moves the versions of what it updates: a backward of an earlier
+// forward is an error from then on. One thread at a time; the set outlives its optimizer.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reprise/device/memory.hpp"
+#include "reprise/nn/parameters.hpp"
+#include "reprise/replay/cache.hpp"
+#include "reprise/replay/step.hpp"
+
+namespace reprise::nn {
+
+// Neighbouring parameters that have gradients, as elements of their set.
+struct updated_span {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+// In the order of the set; empty when no parameter has a gradient.
+std::vector<updated_span> updated_spans(const parameter_set& set);
+
+struct sgd_options {
+  float rate = 0.01F;
+  float momentum = 0;      // 0: no velocity is kept
+  float weight_decay = 0;  // added to the gradient, times the weight
+};
+
+class sgd {
+ public:
+  // With momentum the velocity begins as zeros, in the order of `stream`.
+  sgd(parameter_set& of, pool& memory, stream_ref stream, const sgd_options& options);
+  sgd(const sgd&) = delete;
+  sgd& operator=(const sgd&) = delete;
+
+  // Updates each parameter that has a gradient, in stream order; nothing where none has one. The
+  // gradients stay. Throws what replay_cache::run throws.
+  void update(site at, replay_cache& through);
+
+  void set_rate(float rate) { options_.rate = rate; }
+  const sgd_options& options() const { return options_; }
+  view<float> velocity() const { return velocity_; }  // as parameter_set::values lies; or empty
+  const signature& describe() const { return step_.declared(); }
+
+ private:
+  step make();
+
+  parameter_set* set_;
+  sgd_options options_;
+  buffer<float> velocity_;
+  signature declared_{"sgd"};
+  input<float> words_ = declared_.in<float>("hyper-parameters", {3});
+  step step_;
+};
+
+struct adamw_options {
+  float rate = 1e-3F;
+  float beta1 = 0.9F;
+  float beta2 = 0.999F;
+  float eps = 1e-8F;
+  float weight_decay = 0.01F;
+};
+
+class adamw {
+ public:
+  // Both moments begin as zeros, in the order of `stream`. Throws usage_error unless both betas are
+  // at least 0 and less than 1.
+  adamw(parameter_set& of, pool& memory, stream_ref stream, const adamw_options& options);
+  adamw(const adamw&) = delete;
+  adamw& operator=(const adamw&) = delete;
+
+  // As sgd::update; counts one update of the set, also for parameters that it leaves out.
+  void update(site at, replay_cache& through);
+
+  void set_rate(float rate) { options_.rate = rate; }
+  const adamw_options& options() const { return options_; }
+  // To save and restore, with the moments: how many updates there were.
+  std::uint64_t updates() const { return updates_; }
+  void set_updates(std::uint64_t count);
+  // As parameter_set::values lies.
+  view<float> first_moments() const { return moments_.all().subview(0, set_->elements()); }
+  view<float> second_moments() const {
+    return moments_.all().subview(set_->elements(), set_->elements());
+  }
+  const signature& describe() const { return step_.declared(); }
+
+ private:
+  step make();
+  void count_update();
+
+  parameter_set* set_;
+  adamw_options options_;
+  std::uint64_t updates_ = 0;
+  double left1_ = 1;  // beta1 to the power of updates_, by one product each
+  double left2_ = 1;
+  buffer<float> moments_;
+  signature declared_{"adamw"};
+  input<float> words_ = declared_.in<float>("hyper-parameters", {7});
+  step step_;
+};
+
+}  // namespace reprise::nn
