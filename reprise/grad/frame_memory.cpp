@@ -122,6 +122,10 @@ void frame_memory::prune() {
   voided.prune(living);
 }
 
+void frame_memory::freed_on(stream_ref stream) {
+  for (chunk& one : chunks_) one.memory.freed_on(stream);
+}
+
 void frame_memory::drop_all() {
   chunks_.clear();
   bytes_ = 0;

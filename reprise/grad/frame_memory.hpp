@@ -49,6 +49,8 @@ class frame_memory {
   void close() noexcept { closed_ = true; }
   bool is_closed() const noexcept { return closed_; }
 
+  // When it goes, its memory is given back behind what this stream has then been given.
+  void freed_on(stream_ref stream);
   // Gives all memory back to its device pool, and that to the device where it can.
   void drop_all();
 

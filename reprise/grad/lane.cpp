@@ -103,10 +103,13 @@ void lane::take_the_dead(std::source_location place) {
   for (remains& one : dead) {
     // What comes next in the pool is ordered behind the last replay, so its memory is free at once.
     for (recording& gone : one.recordings) gone.retire(place);
-    if (one.memory) {
-      one.memory->give_back(one.kept);
-      one.memory->prune();
+    // Not all that used it was a recording, nor on the stream that it was taken on.
+    if (const std::optional<stream_ref> last = order_.live()) {
+      one.memory->freed_on(*last);
+      for (block& own : one.blocks) own.freed_on(*last);
     }
+    one.memory->give_back(one.kept);
+    one.memory->prune();
     retired_.push_back(std::move(one));
   }
   std::erase_if(groups_, [](const auto& one) {
