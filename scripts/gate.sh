@@ -75,14 +75,17 @@ runs_of_decode() {
   decode sampled_eager "${sampling[@]}" --eager
 }
 
-# sanitize TOOL TEST SECONDS: "clean", "errors", or "not run: why", into sanitizer/TOOL_TEST.
+# sanitize TOOL TEST SECONDS [CASES]: "clean", "errors", or "not run: why", into
+# sanitizer/TOOL_TEST. CASES are gtest patterns of what to run, all where they are left out.
 # Cases on the card only. Left out is what fails on purpose in ways that the tools report, the walks
 # that fail each call in turn, ten thousand cycles of one call, and one case in which a stream must pass another that is held: under
 # a tool it may queue behind it. The tools refuse some virtual machines: that is not an error.
 sanitize() {
   local tool=$1 test=$2 limit=$3 said=$results/sanitizer/$1_$2
-  local cases='*/cuda*-*cycles.*:*lost_device.*:*out_of_memory.*:*on_every_stream/*'
+  local cases="${4-*/cuda*}-"
+  cases+='*cycles.*:*lost_device.*:*out_of_memory.*:*on_every_stream/*'
   cases+=':*transaction*:*driver_memory*:*growth*:*budget*:*churn*:*remed*:*_case*R1[1-9]_*:*nested*'
+  cases+=':*failure*'
   if ! command -v compute-sanitizer >/dev/null; then
     echo 'not run: no compute-sanitizer on PATH' >"$said"
     return
@@ -110,8 +113,11 @@ sanitize() {
   runs_of_decode
   sanitize memcheck replay_test 60
   sanitize memcheck conformance_test 50
-  sanitize racecheck replay_test 50
-  sanitize initcheck replay_test 50
+  sanitize memcheck grad_test 60
+  rings='*input_ring*/cuda*:*recorder_test*/cuda*:*lease_test*/cuda*'
+  sanitize racecheck replay_test 40 "$rings"
+  sanitize initcheck replay_test 40 "$rings"
+  sanitize racecheck nn_test 50 '*replays*/cuda*:*layers*/cuda*'
   "$programs/gate_summary" judge "$results" models/tiny-llama/golden.json "$out/gpu.json"
 } 2>&1 | tee "$out/gate.log"
 exit "${PIPESTATUS[0]}"
