@@ -11,12 +11,28 @@
 #include "reprise/grad/apart.hpp"
 #include "reprise/grad/owed_backward.hpp"
 #include "reprise/grad/state_aside.hpp"
-#include "reprise/replay/recorded_body.hpp"
 
 namespace reprise {
 
+namespace {
+
+// The streams that the works of this thread go to while it lives: a body that throws has not joined
+// its branches.
+class branches_seen {
+ public:
+  branches_seen() : watch_{[this](stream_ref stream, const work&) { seen_.insert(stream.id()); }} {}
+  void synchronize(device_ref device) { device.state().wait_for(seen_); }
+
+ private:
+  std::set<stream_id> seen_;
+  submission_watch watch_;
+};
+
+}  // namespace
+
 grad_result graphed_core::backward(site at, const forward_ticket& ticket, bindings cotangents,
                                    const wanted& what) {
+  const call_here alone{*this};
   const std::lock_guard held{turn_};
   owed_backward owed = owed_by(ticket, cotangents, what);
   require_unchanged(*owed.call);
@@ -24,8 +40,13 @@ grad_result graphed_core::backward(site at, const forward_ticket& ticket, bindin
   // A frame stays in the lane that it was captured in, also over a reset().
   owed.here = in ? in->in : (home(at.stream), home_);
   const std::lock_guard turn{owed.here->turn};
-  owed.here->reap(at.place);
-  owed.is_apart = at.stream.capturing() || recorded_body::is_here();
+  owed.is_apart = at.stream.capturing();
+  if (owed.is_apart) {
+    refuse_deliveries(owed);
+  } else {
+    owed.here->reap(at.place);
+    owed.here->enter(at);
+  }
   grad_result result = [&] {
     if (!in) return run_again(at, owed, owed.call->cause);
     if (owed.is_apart || suspended::is_here() || !options_.record) {
@@ -72,9 +93,10 @@ graphed_core::owed_backward graphed_core::owed_by(const forward_ticket& ticket, 
                       output.name, b.to.shape.count(), name_of(b.to.type), shape.count(),
                       name_of(output.type)));
     }
+    if (b.to.data == nullptr && b.to.bytes() != 0) {
+      refuse(fmt::format("the cotangent of '{}' lies nowhere; give its elements", output.name));
+    }
     owed.cotangents[slot] = {b.to.data, b.to.type, shape, contiguous_strides(shape)};
-    // A tensor of no elements may have no address.
-    if (b.to.data == nullptr) owed.cotangents[slot].data = reinterpret_cast<std::byte*>(16);
     owed.given |= std::uint64_t{1} << slot;
   }
   if (owed.given == 0) {
@@ -84,10 +106,23 @@ graphed_core::owed_backward graphed_core::owed_by(const forward_ticket& ticket, 
   for (const saved_input& one : owed.call->inputs) {
     were_given |= std::uint64_t{1} << one.bound.slot;
   }
+  if (what.of != signature_id::none && what.of != declared.id()) {
+    refuse("the gradients wanted are of another op's inputs; use the handles of this op");
+  }
   owed.wanted = what.inputs & parts_->differentiable & were_given;
   owed.parameters = what.parameters;
   owed.in_force = {precision_now().products, owed.call->in_force.casts};
   return owed;
+}
+
+// Whether a gradient is written or added is the call's to say; a graph would repeat what this one
+// says.
+void graphed_core::refuse_deliveries(const owed_backward& owed) const {
+  if (!owed.parameters || parts_->trained.empty()) return;
+  throw usage_error{fmt::format(
+      "op '{}': a backward that trains parameters is called inside a capture, which would repeat "
+      "whether it writes or adds; leave wanted::parameters out, or call it outside",
+      name())};
 }
 
 void graphed_core::require_unchanged(const forward_call& call) const {
@@ -110,25 +145,24 @@ void graphed_core::require_unchanged(const forward_call& call) const {
 
 grad_result graphed_core::run_on_frame(site at, owed_backward& owed) {
   frame& in = *owed.call->in;
-  owed.here->enter(at);
   if (!in.is_owned_by(owed.call->ticket)) replay_stale(at, owed);
   // Before it runs: it may rewind what it reads.
   if (!REPRISE_MUTANT(backward_leaves_its_ticket)) {
     in.state = frame_state::consumed;
     in.owner = ticket_id::none;
   }
-  if (in.backward && in.backward->made) {
+  if (in.backward) {
     const backward_part& part = *in.backward;
     if (part.products != owed.in_force.products && !REPRISE_MUTANT(backward_ignores_precision)) {
       return run_on_static_state(at, owed, eager_cause::precision);
     }
     const std::vector<std::int32_t> rules = rules_for(owed);
-    const std::vector<binding> given = bind_backward(*part.what, owed, rules);
+    std::vector<binding> given = bind_backward(*part.what, owed, rules);
     const bool fits = (owed.wanted & ~part.wanted) == 0 &&
                       part.made->terms().fits(part.what->declared(), given) &&
                       part.made->terms().holds(part.what->declared());
     if (!fits) return run_on_static_state(at, owed, eager_cause::key);
-    return replay_backward(at, owed);
+    return replay_backward(at, owed, std::move(given));
   }
   return run_on_static_state(
       at, owed, in.backward_failed ? std::optional{eager_cause::backward} : std::nullopt);
@@ -136,14 +170,14 @@ grad_result graphed_core::run_on_frame(site at, owed_backward& owed) {
 
 // The forward once more, from what was saved for it: with the random numbers of its ticket, and
 // state as it is.
-bool graphed_core::replay_stale(site at, owed_backward& owed) {
+void graphed_core::replay_stale(site at, owed_backward& owed) {
   landmark("graphed op: replayed a stale forward");
   forward_call& call = *owed.call;
   frame& in = *call.in;
   const double began = now_us();
   const bool by_pool = in.lost_to_the_pool(call.ticket);
   std::vector<binding> given;
-  for (const saved_input& one : call.inputs) given.push_back(one.bound);
+  for (const saved_input& one : call.inputs) given.push_back(one.now());
   state_aside aside{true, parts_->op.declared, owed.here->results(), at};
   draws_ = call.drawn_from;
   in.invalidate();
@@ -154,15 +188,13 @@ bool graphed_core::replay_stale(site at, owed_backward& owed) {
   ++counts_.stale_replay;
   if (by_pool) ++counts_.stale_by_pool;
   counts_.stale_us += now_us() - began;
-  return true;
 }
 
-grad_result graphed_core::replay_backward(site at, owed_backward& owed) {
+grad_result graphed_core::replay_backward(site at, owed_backward& owed,
+                                          std::vector<binding> given) {
   frame& in = *owed.call->in;
   backward_part& part = *in.backward;
-  grad_result result = result_of(owed);
-  const std::vector<std::int32_t> rules = rules_for(owed);
-  std::vector<binding> given = bind_backward(*part.what, owed, rules);
+  grad_result result = empty_gradients();
   const bool moves = options_.returned == gradients::moved;
   if (!moves) {
     make_gradients(at, owed, result);
@@ -197,9 +229,10 @@ grad_result graphed_core::replay_backward(site at, owed_backward& owed) {
 grad_result graphed_core::run_on_static_state(site at, owed_backward& owed,
                                               std::optional<eager_cause> cause) {
   frame& in = *owed.call->in;
-  grad_result result = result_of(owed);
+  grad_result result = empty_gradients();
   backward_part part = backward_over(in, owed);
   run_needs took;
+  branches_seen branches;
   try {
     const std::vector<block> sums = make_sums(at, owed, in.running, owed.here->zero(at));
     in.running.in_force = owed.in_force;
@@ -212,9 +245,17 @@ grad_result graphed_core::run_on_static_state(site at, owed_backward& owed,
     part.delivers = in.running.delivered;
     put_sums(at, owed, in.running, sums);
     result.replay = run.replay;
+  } catch (const direct_refused& failed) {
+    // A kernel of the backward cannot follow the word of a direct input; an eager run has none.
+    in.running = {};
+    fail_backward(in, because("backward", {{name(), "kernels that follow direct inputs",
+                                            failed.what(), "declare the input staged"}}));
+    return run_again(at, owed, eager_cause::backward);
   } catch (const out_of_memory& failed) {
+    in.running = {};
     if (cause) throw;
     tell_once(eager_cause::released, failed.what());
+    branches.synchronize(at.stream.device());
     release_pool(in, at.place);
     return run_again(at, owed, eager_cause::released);
   }
@@ -239,10 +280,13 @@ void graphed_core::capture_backward(site at, owed_backward& owed, backward_part 
   const bool moves = options_.returned == gradients::moved;
   std::span<std::byte> kept;
   std::span<std::byte> scratch;
+  const std::size_t charged = in.share.bytes();
+  std::size_t beside = 0;  // of what lies outside of the pool
   const recorder_options options{
-      .admit = admission_of(in),
+      .admit = admission_of(in, beside),
       .place = [&](std::size_t kept_bytes, std::size_t scratch_bytes, std::size_t own_bytes) {
         part.own = owed.here->own_block(own_bytes, at);
+        beside = own_bytes + (moves ? kept_bytes : 0);
         // Gradients that are handed out where they lie are written by this backward alone.
         if (moves) {
           part.lent = owed.here->own_block(kept_bytes, at);
@@ -263,9 +307,8 @@ void graphed_core::capture_backward(site at, owed_backward& owed, backward_part 
   memory.give_back(scratch);
   if (!moves) memory.give_back(kept);
   if (!made.made) {
-    in.backward_failed = true;
-    reasons_[static_cast<std::size_t>(eager_cause::backward)] = made.why_not;
-    tell_once(eager_cause::backward, made.why_not->text());
+    in.share.become(charged);
+    fail_backward(in, made.why_not);
     return;
   }
   landmark("graphed op: captured a backward");
@@ -274,15 +317,21 @@ void graphed_core::capture_backward(site at, owed_backward& owed, backward_part 
   memory.close();
 }
 
+void graphed_core::fail_backward(frame& in, std::shared_ptr<const reason> why) {
+  in.backward_failed = true;
+  tell_once(eager_cause::backward, why->text());
+  reasons_[static_cast<std::size_t>(eager_cause::backward)] = std::move(why);
+}
+
 // Forward and backward, eagerly, in memory that is used again.
 grad_result graphed_core::run_again(site at, owed_backward& owed, eager_cause cause) {
   const forward_call& call = *owed.call;
   const step& what = step_again(owed);
-  grad_result result = result_of(owed);
+  grad_result result = empty_gradients();
   std::vector<binding> given;
   bool has_host_input = false;
   for (const saved_input& one : call.inputs) {
-    given.push_back(one.bound);
+    given.push_back(one.now());
     has_host_input = has_host_input || one.bound.on_host;
   }
   const int first = static_cast<int>(parts_->op.declared.inputs().size());
@@ -347,7 +396,7 @@ void graphed_core::release_pool(frame& of, std::source_location place) {
     one->share.give_back();
   }
   memory->drop_all();
-  of.in->forget_shared();
+  of.in->forget(*memory);
 }
 
 }  // namespace reprise

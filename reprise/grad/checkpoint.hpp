@@ -5,8 +5,9 @@
 //   y = span.forward([&] { return block(x); });          // tickets are dropped with what it keeps
 //   span.recompute([&] { return block(x); });            // the same calls, the same random numbers
 //
-// The recompute takes the random numbers of the forward and leaves the counters, and the state that
-// the ops declare, as it found them. Both run in a region of the label. One thread at a time.
+// One object is one forward: it remembers where that one began to draw. The recompute takes the
+// random numbers of the forward and leaves the counters, and the state that the ops declare, as it
+// found them. Both run in a region of the label. One thread at a time.
 #pragma once
 
 #include <initializer_list>
@@ -66,7 +67,7 @@ class checkpoint {
       for (kept_counter& one : counters) one.now = std::exchange(*one.counter, one.forward);
     }
     ~counters_put_back() {
-      for (kept_counter& one : counters) *one.counter = one.now;
+      for (auto one = counters.rbegin(); one != counters.rend(); ++one) *one->counter = one->now;
     }
     std::vector<kept_counter>& counters;
   };

@@ -52,13 +52,15 @@ backward_part graphed_core::backward_over(frame& in, const owed_backward& owed) 
   for (const declared_use& use : declared.uses()) {
     if (use.trained != nullptr) {
       sig.trains(use.name, *use.trained);
+      sig.fact("gradient buffer of " + use.name, [to = use.trained] {
+        return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(to->grad.data));
+      });
     } else {
       sig.uses(use.name, *use.weight);
     }
   }
   backward_part part;
   part.wanted = owed.wanted;
-  part.cotangents = owed.given;
   for (std::size_t i = 0; i < declared.inputs().size(); ++i) {
     part.gradient_slots.push_back(
         (owed.wanted >> i & 1) == 0
@@ -96,8 +98,7 @@ backward_part graphed_core::backward_over(frame& in, const owed_backward& owed) 
 
 // The forward and then the backward, in the memory of one eager run.
 const step& graphed_core::step_again(const owed_backward& owed) {
-  const std::uint64_t shape_of_call = owed.wanted;
-  if (const auto there = again_.find(shape_of_call); there != again_.end()) return there->second;
+  if (const auto there = again_.find(owed.wanted); there != again_.end()) return there->second;
   const signature& declared = parts_->op.declared;
   signature sig = parts_->forward.variant(name() + " again");
   const std::size_t first = declared.inputs().size();
@@ -125,7 +126,7 @@ const step& graphed_core::step_again(const owed_backward& owed) {
         backward_scope scope{run, plan};
         parts_->op.backward(scope);
       }};
-  return again_.emplace(shape_of_call, std::move(what)).first->second;
+  return again_.emplace(owed.wanted, std::move(what)).first->second;
 }
 
 std::vector<binding> graphed_core::bind_backward(const step& what, const owed_backward& owed,
@@ -149,9 +150,11 @@ std::vector<binding> graphed_core::bind_backward(const step& what, const owed_ba
 std::vector<std::int32_t> graphed_core::rules_for(const owed_backward& owed) const {
   std::vector<std::int32_t> rules;
   for (std::size_t i = 0; i < parts_->trained.size(); ++i) {
-    gradient_rule rule = parts_->trained[i]->has_grad ? gradient_rule::add : gradient_rule::write;
+    const bool has_grad = parts_->trained[i]->has_grad;
+    gradient_rule rule = has_grad ? gradient_rule::add : gradient_rule::write;
     if (REPRISE_MUTANT(gradients_are_written_over)) rule = gradient_rule::write;
-    const bool is_there = (owed.call->delivered >> i & 1) != 0;
+    // What a backward that failed has delivered, unless it was dropped since.
+    const bool is_there = has_grad && (owed.call->delivered >> i & 1) != 0;
     if (!owed.parameters || is_there) rule = gradient_rule::leave;
     rules.push_back(static_cast<std::int32_t>(rule));
   }
@@ -196,7 +199,7 @@ void graphed_core::note_delivered(owed_backward& owed, std::uint64_t delivers,
   owed.call->delivered = is_whole ? 0 : owed.call->delivered | delivers;
 }
 
-grad_result graphed_core::result_of(const owed_backward&) const {
+grad_result graphed_core::empty_gradients() const {
   grad_result result;
   result.of = parts_->op.declared.id();
   result.gradients.resize(parts_->op.declared.inputs().size());

@@ -12,7 +12,6 @@
 #include "reprise/grad/apart.hpp"
 #include "reprise/grad/graphed_core.hpp"
 #include "reprise/grad/state_aside.hpp"
-#include "reprise/replay/recorded_body.hpp"
 
 namespace reprise {
 
@@ -31,12 +30,17 @@ int slots_of(const on_conflict& policy) {
 }  // namespace
 
 forward_result graphed_core::forward(site at, operands given) {
+  const call_here alone{*this};
   const std::lock_guard held{turn_};
   bound_call bound = bind(given);
   lane& here = home(at.stream);
   const std::lock_guard turn{here.turn};
+  if (at.stream.capturing()) {
+    ++counts_.eager_forward[static_cast<std::size_t>(eager_cause::suspended)];
+    return run_apart(at, bound);
+  }
   here.reap(at.place);
-  if (at.stream.capturing() || recorded_body::is_here()) return run_apart(at, bound);
+  here.enter(at);
 
   const way by = find_way(bound.given);
   if (by.eager) return run_eagerly(at, bound, *by.eager);
@@ -64,7 +68,7 @@ graphed_core::bound_call graphed_core::bind(operands given) const {
     saved_input& saved = call.inputs.emplace_back();
     saved.bound = one.bound;
     saved.version = {one.version, one.version ? one.version->load() : 0};
-    saved.owner = one.owner;
+    saved.held = one.held;
     if (!one.bound.on_host) continue;
     saved.host.assign(one.bound.to.data, one.bound.to.data + one.bound.to.bytes());
     saved.bound.to.data = saved.host.data();
@@ -104,7 +108,7 @@ graphed_core::way graphed_core::find_way(bindings given) {
     if (used.group != 0 || !fits(*used.in, given)) continue;
     ++matching;
     if (!used.in->forward->terms().holds(parts_->forward)) return way::eagerly(eager_cause::key);
-    if (used.in->state == frame_state::poisoned) return way::eagerly(eager_cause::capture_failed);
+    if (used.in->state == frame_state::poisoned) return way::eagerly(eager_cause::backward);
     if (free == nullptr && !used.in->owes()) free = &used;
     if (oldest == nullptr || used.in->last < oldest->in->last) oldest = &used;
   }
@@ -119,42 +123,42 @@ graphed_core::way graphed_core::find_way(bindings given) {
 // whoever's it is.
 graphed_core::way graphed_core::find_in_region(bindings given, region& here) {
   std::vector<std::uint64_t> parts;
-  const std::uint64_t key = contract::hash(parts_->forward, given, parts);
   // Gradients that are lent are written where no other op's backward writes.
-  const bool lends = options_.returned == gradients::moved;
-  lane::group& group = home_->group_of(parts_->work + (lends ? " moved" : ""), key);
-  if (!group.declared) group.declared = parts_->forward;
-  const std::string differs = group.declared->difference(parts_->forward);
-  if (!differs.empty()) {
-    throw usage_error{
-        fmt::format("op '{}': another op says that it is the same work '{}' and declares '{}' "
-                    "differently; give them different words, or the same signature",
-                    name(), parts_->work, differs)};
-  }
-  const auto mine =
-      std::ranges::find_if(frames_, [&](const used_frame& used) { return used.group == group.id; });
+  const lane::group_key key{parts_->work, options_.returned == gradients::moved,
+                            contract::hash(parts_->forward, given, parts)};
+  lane::group* group = home_->find_group(key);
+  const auto mine = std::ranges::find_if(
+      frames_, [&](const used_frame& used) { return group != nullptr && used.group == group->id; });
   const bool is_known = mine != frames_.end();
   if (!is_known && !may_capture(given)) return way::eagerly(eager_cause::key);
+  if (group == nullptr) group = &home_->make_group(key, parts_->forward);
+  if (!is_known) require_same_work(group->declared);
+
   const std::size_t slot =
-      here.slot_for(group.id, this, is_known ? std::optional{mine->slot} : std::nullopt);
+      here.slot_for(group->id, this, is_known ? std::optional{mine->slot} : std::nullopt);
   std::shared_ptr<frame> there;
-  if (slot < group.slots.size()) there = group.slots[slot].lock();
-  if (there == nullptr || is_gone(*there)) {
-    return way::capturing(&group, slot);
-  }
-  if (!is_known || mine->in != there) {
-    if (is_known) frames_.erase(mine);
-    frames_.push_back({there, group.id, slot, true});
-    return check_frame(frames_.back(), given);
-  }
-  return check_frame(*mine, given);
+  if (slot < group->slots.size()) there = group->slots[slot].lock();
+  if (there == nullptr || is_gone(*there)) return way::capturing(group, slot);
+  if (is_known && mine->in == there) return check_frame(*mine, given);
+  if (is_known) frames_.erase(mine);
+  frames_.push_back({there, group->id, slot, true});
+  return check_frame(frames_.back(), given);
+}
+
+void graphed_core::require_same_work(const signature& other) const {
+  const std::string differs = other.difference(parts_->forward);
+  if (differs.empty()) return;
+  throw usage_error{
+      fmt::format("op '{}': another op says that it is the same work '{}' and declares '{}' "
+                  "differently; give them different words, or the same signature",
+                  name(), parts_->work, differs)};
 }
 
 graphed_core::way graphed_core::check_frame(used_frame& used, bindings given) {
   if (!fits(*used.in, given) || !used.in->forward->terms().holds(parts_->forward)) {
     return way::eagerly(eager_cause::key);
   }
-  if (used.in->state == frame_state::poisoned) return way::eagerly(eager_cause::capture_failed);
+  if (used.in->state == frame_state::poisoned) return way::eagerly(eager_cause::backward);
   if (used.in->owes() && std::holds_alternative<hold>(options_.conflict)) {
     return way::eagerly(eager_cause::hold);
   }
@@ -164,7 +168,6 @@ graphed_core::way graphed_core::check_frame(used_frame& used, bindings given) {
 forward_result graphed_core::replay(site at, bound_call& bound, used_frame& used) {
   frame& in = *used.in;
   lane& here = *home_;
-  here.enter(at);
   // All memory first: what fails here leaves owners as they are.
   forward_result result = result_of(bound);
   result.how = ran::replayed;
@@ -198,27 +201,30 @@ forward_result graphed_core::replay(site at, bound_call& bound, used_frame& used
 
 forward_result graphed_core::capture(site at, bound_call& bound, const way& by) {
   lane& here = *home_;
-  here.enter(at);
   const auto memory = here.memory_for_a_frame(budget_);
   const auto in = std::make_shared<frame>(home_, memory, budget_);
   in->index = memory->add(in);
   in->scratch_is_apart = slots_of(options_.conflict) > 1;
-  // The step is the frame's own, and goes with it.
+  // The frame's recording keeps nothing of it: replays are of eager_forward_, which is the same
+  // work.
   const step what{parts_->forward,
                   [parts = parts_, raw = in.get(), force = bound.call->in_force](step_scope& run) {
                     parts->run_forward(run, raw->saves, force);
                   }};
   std::span<std::byte> scratch;
+  std::size_t beside = 0;  // of what lies outside of the pool
   const recorder_options options{
-      .admit = admission_of(*in),
+      .admit = admission_of(*in, beside),
       .place = [&](std::size_t kept_bytes, std::size_t scratch_bytes, std::size_t own_bytes) {
         in->kept = memory->take(kept_bytes, at.stream, at.place);
         scratch = in->scratch_is_apart ? memory->take_apart(scratch_bytes, at.stream, at.place)
                                        : memory->take(scratch_bytes, at.stream, at.place);
         in->own = here.own_block(own_bytes, at);
+        beside = own_bytes;
         return placed_memory{in->kept, scratch, {in->own.data(), in->own.bytes()}};
       }};
-  state_aside aside{state_left_alone::is_here(), parts_->op.declared, here.results(), at};
+  // Whatever fails before the end of this call, state is as before.
+  state_aside aside{true, parts_->op.declared, here.results(), at};
   draws_ = bound.call->drawn_from;
   recorded made = [&] {
     try {
@@ -229,7 +235,6 @@ forward_result graphed_core::capture(site at, bound_call& bound, const way& by) 
     }
   }();
   memory->give_back(scratch);
-  moved_on();
 
   forward_result result = result_of(bound);
   result.replay = made.first.replay;
@@ -242,7 +247,7 @@ forward_result graphed_core::capture(site at, bound_call& bound, const way& by) 
     bound.call->cause = eager_cause::capture_failed;
     ++counts_.eager_forward[static_cast<std::size_t>(eager_cause::capture_failed)];
     take_outputs(at, bound, made.first.table->outputs(), result, here.results());
-    aside.put_back();
+    finish(aside);
     return result;
   }
   landmark("graphed op: captured a forward");
@@ -260,13 +265,24 @@ forward_result graphed_core::capture(site at, bound_call& bound, const way& by) 
   in->publish(bound.call);
   bound.call->in = in;
   leave_states(in, result);
-  aside.put_back();
+  finish(aside);
   return result;
 }
 
-admission graphed_core::admission_of(frame& in) const {
-  return [&in, this](const recording_bytes& needs) -> std::shared_ptr<const reason> {
-    const std::size_t bytes = in.share.bytes() + needs.pinned + needs.executables;
+// The forward has run: its state and its generator move, unless it is a recompute.
+void graphed_core::finish(state_aside& aside) {
+  moved_on();
+  if (state_left_alone::is_here()) {
+    aside.put_back();
+  } else {
+    aside.let_go();
+  }
+}
+
+// `beside` is known when it is asked.
+admission graphed_core::admission_of(frame& in, const std::size_t& beside) const {
+  return [&in, &beside, this](const recording_bytes& needs) -> std::shared_ptr<const reason> {
+    const std::size_t bytes = in.share.bytes() + beside + needs.pinned + needs.executables;
     if (needs.executables == 0 || in.share.become(bytes)) return nullptr;
     return because("budget", {{"byte budget", fmt::format("room for {} bytes", bytes),
                                fmt::format("{} of {} bytes held", budget_.held(), budget_.limit()),
@@ -295,13 +311,14 @@ forward_result graphed_core::run_eagerly(site at, bound_call& bound, eager_cause
 // Inside the capture of somebody else: in memory that belongs to that graph.
 forward_result graphed_core::run_apart(site at, bound_call& bound) {
   refuse_host_values(bound.has_host_input);
+  state_aside aside{state_left_alone::is_here(), parts_->op.declared, home_->results(), at};
   const body_apart run{at, *eager_forward_, bound.given, home_->results()};
   forward_result result = result_of(bound);
   result.how = ran::eager;
   result.why = why_eager(eager_cause::suspended);
   bound.call->cause = eager_cause::suspended;
-  ++counts_.eager_forward[static_cast<std::size_t>(eager_cause::suspended)];
   take_outputs(at, bound, run.outputs(), result, home_->results());
+  aside.put_back();
   return result;
 }
 
@@ -315,18 +332,20 @@ void graphed_core::refuse_host_values(bool has_host_input) const {
 }
 
 forward_result graphed_core::infer(site at, operands given) {
+  const call_here alone{*this};
   const std::lock_guard held{turn_};
   bound_call bound = bind(given);
+  lane& here = home(at.stream);
+  const std::lock_guard turn{here.turn};
+  ++counts_.inference;
   forward_result result;
-  if (at.stream.capturing() || recorded_body::is_here()) {
-    lane& here = home(at.stream);
-    const std::lock_guard turn{here.turn};
+  if (at.stream.capturing()) {
     result = run_apart(at, bound);
-    --counts_.eager_forward[static_cast<std::size_t>(eager_cause::suspended)];
-    ++counts_.inference;
     result.ticket = {};
     return result;
   }
+  here.reap(at.place);
+  here.enter(at);
   if (!inference_) {
     inference_step_.emplace(inference_signature(), [this](step_scope& run) {
       saved_tensors saves;
@@ -335,8 +354,7 @@ forward_result graphed_core::infer(site at, operands given) {
     inference_ = std::make_unique<replay_cache>(
         at.stream.device(), cache_options{.record = options_.record, .budget = &budget_});
   }
-  pool& results = home(at.stream).results();
-  state_aside aside{state_left_alone::is_here(), parts_->op.declared, results, at};
+  state_aside aside{state_left_alone::is_here(), parts_->op.declared, here.results(), at};
   const step_result run =
       inference_->run(at, *inference_step_, bound.given,
                       suspended::is_here() ? why_eager(eager_cause::suspended) : nullptr);
@@ -345,8 +363,7 @@ forward_result graphed_core::infer(site at, operands given) {
   result.how = run.how;
   result.replay = run.replay;
   result.why = run.why;
-  ++counts_.inference;
-  take_outputs(at, bound, run.table->outputs(), result, results);
+  take_outputs(at, bound, run.table->outputs(), result, here.results());
   aside.put_back();
   return result;
 }

@@ -28,8 +28,15 @@ struct version_stamp {
 struct saved_input {
   binding bound;  // host memory: in `host`
   version_stamp version;
-  std::shared_ptr<const void> owner;
+  std::shared_ptr<const held_tensor> held;  // null: the caller keeps it
   std::vector<std::byte> host;
+
+  // Where it lies now.
+  binding now() const {
+    binding b = bound;
+    if (held) b.to.data = held->now().data;
+    return b;
+  }
 };
 
 struct forward_call {

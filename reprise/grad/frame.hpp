@@ -32,15 +32,14 @@ ticket_id next_ticket();
 
 // The backward of a frame: a step over the frame's memory, and its recording.
 struct backward_part {
+  block own;   // what only its recording writes
+  block lent;  // of gradients that are handed out where they lie
   std::optional<step> what;
-  std::optional<recording> made;
-  std::uint64_t wanted = 0;      // inputs whose gradients it forms
-  std::uint64_t cotangents = 0;  // outputs whose cotangents it was captured with
-  std::uint64_t delivers = 0;    // parameters that its body delivers
+  std::optional<recording> made;  // the first to go: it may move gradients out of `lent`
+  std::uint64_t wanted = 0;       // inputs whose gradients it forms
+  std::uint64_t delivers = 0;     // parameters that its body delivers
   matrix_precision products = matrix_precision::full;
   std::vector<int> gradient_slots;  // by input: the output of the step; -1: none
-  block own;                        // what only its recording writes
-  block lent;                       // of gradients that are handed out where they lie
 };
 
 struct frame {

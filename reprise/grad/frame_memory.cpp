@@ -130,7 +130,10 @@ void frame_memory::drop_all() {
   chunks_.clear();
   bytes_ = 0;
   share_.give_back();
-  memory_.device().trim();
+  // A pool leases its slabs until it goes.
+  const device_ref device = memory_.device();
+  memory_ = pool{device, memory_.label()};
+  device.trim();
 }
 
 }  // namespace reprise

@@ -44,6 +44,7 @@ class frame_memory {
   // Lets go of what dead frames left behind.
   void prune();
   bool is_empty() const { return frames_.empty(); }
+  bool is_charged_to(const byte_budget& budget) const { return share_.is_of(budget); }
 
   // Its first backward was captured: forwards that come now have a pool of their own.
   void close() noexcept { closed_ = true; }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "reprise/base/error.hpp"
+#include "reprise/replay/recorded_body.hpp"
 #include "reprise/telemetry/log.hpp"
 
 namespace reprise {
@@ -15,13 +16,26 @@ namespace {
 
 // Never destroyed: ops of static storage may outlive any other object.
 struct all_ops {
-  mutex guard;
-  std::set<graphed_core*> living;
+  std::mutex guard;
+  std::map<const graphed_core*, std::weak_ptr<graphed_core>> living;
 };
 all_ops& ops() {
   static auto* const all = new all_ops;
   return *all;
 }
+
+// Held by nobody who waits for an op's turn: whoever makes an op in a call would wait for himself.
+std::vector<std::shared_ptr<graphed_core>> living_ops() {
+  all_ops& all = ops();
+  const std::lock_guard held{all.guard};
+  std::vector<std::shared_ptr<graphed_core>> living;
+  for (const auto& [core, op] : all.living) {
+    if (std::shared_ptr<graphed_core> one = op.lock()) living.push_back(std::move(one));
+  }
+  return living;
+}
+
+thread_local const graphed_core* in_call = nullptr;
 
 std::string_view remedy_of(eager_cause cause) {
   switch (cause) {
@@ -68,9 +82,32 @@ graphed_core::graphed_core(erased_op op, byte_budget& budget, graphed_options op
   eager_forward_.emplace(parts_->forward, [this, parts = parts_.get()](step_scope& run) {
     parts->run_forward(run, eager_saves_, precision_now());
   });
+}
+
+std::shared_ptr<graphed_core> graphed_core::make(erased_op op, byte_budget& budget,
+                                                 const graphed_options& options) {
+  auto made = std::make_shared<graphed_core>(std::move(op), budget, options);
   all_ops& all = ops();
   const std::lock_guard held{all.guard};
-  all.living.insert(this);
+  all.living.emplace(made.get(), made);
+  return made;
+}
+
+graphed_core::call_here::call_here(const graphed_core& of) {
+  const auto refuse = [&](std::string_view where, std::string_view remedy) {
+    throw usage_error{fmt::format("op '{}': it is called inside {}; {}", of.name(), where, remedy)};
+  };
+  if (in_call != nullptr) {
+    refuse("a body of op '" + in_call->name() + "'", "make one op of both, or call it outside");
+  }
+  if (recorded_body::is_here()) {
+    refuse("the body of a step that is being recorded",
+           "call it outside of the step, or in a break");
+  }
+  in_call = &of;
+}
+graphed_core::call_here::~call_here() {
+  in_call = nullptr;
 }
 
 graphed_core::~graphed_core() {
@@ -88,9 +125,7 @@ lane& graphed_core::home(stream_ref stream) {
 }
 
 void graphed_core::reset_all() {
-  all_ops& all = ops();
-  const std::lock_guard held{all.guard};
-  for (graphed_core* one : all.living) one->reset();
+  for (const auto& one : living_ops()) one->reset();
 }
 
 void graphed_core::reset() {
@@ -156,7 +191,7 @@ void graphed_core::tell_once(eager_cause cause, std::string_view text) {
 // The surface.
 
 graphed::graphed(erased_op op, byte_budget& budget, graphed_options options)
-    : core_{std::make_unique<graphed_core>(std::move(op), budget, options)} {}
+    : core_{graphed_core::make(std::move(op), budget, options)} {}
 graphed::~graphed() = default;
 graphed::graphed(graphed&&) noexcept = default;
 graphed& graphed::operator=(graphed&&) noexcept = default;
@@ -239,10 +274,8 @@ std::string grad_metrics() {
   std::string costs =
       "# HELP reprise_grad_stale_microseconds_total Host time of forwards replayed again.\n"
       "# TYPE reprise_grad_stale_microseconds_total counter\n";
-  all_ops& all = ops();
-  const std::lock_guard held{all.guard};
   std::map<std::string, grad_counts> by_name;
-  for (const graphed_core* one : all.living) by_name[one->name()] += one->counts();
+  for (const auto& one : living_ops()) by_name[one->name()] += one->counts();
   for (const auto& [name, sum] : by_name) {
     std::string label;
     for (const char c : name) {

@@ -23,9 +23,14 @@
 
 namespace reprise {
 
+class state_aside;  // state_aside.hpp
+
 class graphed_core {
  public:
   graphed_core(erased_op op, byte_budget& budget, graphed_options options);
+  // One that reset_all and the metrics know.
+  static std::shared_ptr<graphed_core> make(erased_op op, byte_budget& budget,
+                                            const graphed_options& options);
   ~graphed_core();
 
   forward_result forward(site at, operands given);
@@ -43,8 +48,6 @@ class graphed_core {
   std::size_t bytes() const;
 
  private:
-  friend std::string grad_metrics();
-
   // A frame that this op uses.
   struct used_frame {
     std::shared_ptr<frame> in;
@@ -85,6 +88,16 @@ class graphed_core {
   // A backward that is under way.
   struct owed_backward;
 
+  // While it lives this thread is inside a call of a graphed op, and makes no other: a body that
+  // did would wait for the turns that its own call holds. Throws usage_error.
+  class call_here {
+   public:
+    explicit call_here(const graphed_core& of);
+    ~call_here();
+    call_here(const call_here&) = delete;
+    call_here& operator=(const call_here&) = delete;
+  };
+
   void reset();
   template <class Also>
   void leave(Also&& also);
@@ -101,8 +114,10 @@ class graphed_core {
   forward_result capture(site at, bound_call& bound, const way& by);
   forward_result run_eagerly(site at, bound_call& bound, eager_cause cause);
   forward_result run_apart(site at, bound_call& bound);
+  void finish(state_aside& aside);
+  void require_same_work(const signature& other) const;
   void refuse_host_values(bool has_host_input) const;
-  admission admission_of(frame& in) const;
+  admission admission_of(frame& in, const std::size_t& beside) const;
 
   // results.cpp
   forward_result result_of(const bound_call& bound) const;
@@ -122,11 +137,13 @@ class graphed_core {
                         const wanted& what) const;
   void require_unchanged(const forward_call& call) const;
   grad_result run_on_frame(site at, owed_backward& owed);
-  bool replay_stale(site at, owed_backward& owed);
-  grad_result replay_backward(site at, owed_backward& owed);
+  void replay_stale(site at, owed_backward& owed);
+  grad_result replay_backward(site at, owed_backward& owed, std::vector<binding> given);
   grad_result run_on_static_state(site at, owed_backward& owed, std::optional<eager_cause> cause);
   grad_result run_again(site at, owed_backward& owed, eager_cause cause);
   void capture_backward(site at, owed_backward& owed, backward_part part, const run_needs& took);
+  void fail_backward(frame& in, std::shared_ptr<const reason> why);
+  void refuse_deliveries(const owed_backward& owed) const;
   void release_pool(frame& of, std::source_location place);
 
   // delivery.cpp
@@ -140,7 +157,7 @@ class graphed_core {
   void put_sums(site at, owed_backward& owed, const backward_run& run,
                 const std::vector<block>& sums);
   void note_delivered(owed_backward& owed, std::uint64_t delivers, bool is_whole) const;
-  grad_result result_of(const owed_backward& owed) const;
+  grad_result empty_gradients() const;
   void make_gradients(site at, const owed_backward& owed, grad_result& result) const;
   void copy_gradients(site at, const grad_result& result, std::span<const int> slots,
                       std::span<const tensor_ref> made) const;

@@ -102,10 +102,13 @@ struct grad_result : outcome {
 struct wanted {
   std::uint64_t inputs = ~std::uint64_t{0};  // bit i: input i
   bool parameters = true;
+  signature_id of = signature_id::none;  // whose inputs; none: of whichever op is asked
 
-  template <element... T>
-  static wanted only(const input<T>&... in) {
-    return {(std::uint64_t{0} | ... | (std::uint64_t{1} << in.slot()))};
+  template <element T, element... More>
+  static wanted only(const input<T>& first, const input<More>&... more) {
+    const bool one_op = ((first.of() == more.of()) && ...);
+    return {((std::uint64_t{1} << first.slot()) | ... | (std::uint64_t{1} << more.slot())), true,
+            one_op ? first.of() : signature_id{~std::uint64_t{0}}};
   }
   static wanted parameters_only() { return {0, true}; }
 };
@@ -150,7 +153,7 @@ class graphed {
   std::size_t bytes() const;
 
  private:
-  std::unique_ptr<graphed_core> core_;
+  std::shared_ptr<graphed_core> core_;
 };
 
 template <differentiable Op>

@@ -62,19 +62,24 @@ lane::~lane() {
 }
 
 std::shared_ptr<frame_memory> lane::memory_for_a_frame(byte_budget& budget) {
-  if (shared_ && shared_->is_empty()) shared_ = nullptr;
-  if (shared_ && shared_->is_closed()) {
-    return std::make_shared<frame_memory>(device_, budget, "a frame of its own");
+  std::erase_if(shared_, [](const auto& one) { return one->is_empty(); });
+  const auto here =
+      std::ranges::find_if(shared_, [&](const auto& one) { return one->is_charged_to(budget); });
+  if (here == shared_.end()) {
+    return shared_.emplace_back(std::make_shared<frame_memory>(device_, budget, "frames"));
   }
-  if (!shared_) shared_ = std::make_shared<frame_memory>(device_, budget, "frames");
-  return shared_;
+  if (!(*here)->is_closed()) return *here;
+  return std::make_shared<frame_memory>(device_, budget, "a frame of its own");
 }
 
-lane::group& lane::group_of(const std::string& work, std::uint64_t key) {
+lane::group* lane::find_group(const group_key& key) {
+  const auto at = groups_.find(key);
+  return at == groups_.end() ? nullptr : &at->second;
+}
+
+lane::group& lane::make_group(const group_key& key, const signature& declared) {
   static std::atomic<std::uint64_t> last{0};
-  const auto [at, is_new] = groups_.try_emplace({work, key});
-  if (is_new) at->second.id = ++last;
-  return at->second;
+  return groups_.emplace(key, group{++last, declared}).first->second;
 }
 
 view<const std::int32_t> lane::zero(site at) {
@@ -101,20 +106,44 @@ void lane::take_the_dead(std::source_location place) {
     has_dead_.store(false, std::memory_order_release);
   }
   for (remains& one : dead) {
-    // What comes next in the pool is ordered behind the last replay, so its memory is free at once.
-    for (recording& gone : one.recordings) gone.retire(place);
-    // Not all that used it was a recording, nor on the stream that it was taken on.
-    if (const std::optional<stream_ref> last = order_.live()) {
-      one.memory->freed_on(*last);
-      for (block& own : one.blocks) own.freed_on(*last);
+    if (is_captured(one)) {
+      bury(std::move(one));  // what is enqueued there now would become a part of that graph
+    } else {
+      retire(one, place);
+      retired_.push_back(std::move(one));
     }
-    one.memory->give_back(one.kept);
-    one.memory->prune();
-    retired_.push_back(std::move(one));
   }
   std::erase_if(groups_, [](const auto& one) {
     return std::ranges::all_of(one.second.slots, [](const auto& slot) { return slot.expired(); });
   });
+}
+
+bool lane::is_captured(const remains& one) const {
+  const auto captures = [&](stream_id stream) {
+    return stream != stream_id::none && device_.state().is_live(stream) &&
+           device_.state().is_captured(stream);
+  };
+  return captures(order_.last()) || std::ranges::any_of(one.recordings, [&](const recording& gone) {
+           return captures(gone.last_stream());
+         });
+}
+
+// What comes next in the pool is ordered behind the last replay, so its memory is free at once.
+void lane::retire(remains& one, std::source_location place) noexcept {
+  for (recording& gone : one.recordings) {
+    try {
+      gone.retire(place);
+    } catch (const error& failed) {
+      report_error(failed.what());
+    }
+  }
+  // Not all that used it was a recording, nor on the stream that it was taken on.
+  if (const std::optional<stream_ref> last = order_.live()) {
+    one.memory->freed_on(*last);
+    for (block& own : one.blocks) own.freed_on(*last);
+  }
+  one.memory->give_back(one.kept);
+  one.memory->prune();
 }
 
 void lane::reap(std::source_location place) {

@@ -14,6 +14,7 @@
 #include <optional>
 #include <source_location>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -43,20 +44,22 @@ class lane {
   eager_runner& eager() { return eager_; }
   recorder& captures() { return recorder_; }
   pool& results() { return results_; }
-  device_ref device() const { return device_; }
 
   // Memory outside of all frames; every stream may use it at once.
   block own_block(std::size_t bytes, site at) {
     return bytes == 0 ? block{} : block::fresh(results_, bytes, at.stream, at.place);
   }
 
-  // For a frame that is captured now: the shared one, until its first backward.
+  // For a frame that is captured now: the shared one of the budget, until its first backward.
   std::shared_ptr<frame_memory> memory_for_a_frame(byte_budget& budget);
   // The next frame begins a new shared pool; and regions new slots.
-  void forget_shared() { shared_ = nullptr; }
   void start_over() {
-    shared_ = nullptr;
+    shared_.clear();
     groups_.clear();
+  }
+  // The same for one pool that is gone.
+  void forget(const frame_memory& gone) {
+    std::erase_if(shared_, [&](const auto& one) { return one.get() == &gone; });
   }
 
   // One zero: the rule `write` of deliveries in eager runs.
@@ -64,11 +67,13 @@ class lane {
 
   // Slots of ops that say to do the same work, by work and key.
   struct group {
-    std::uint64_t id;  // no two of a process have the same, nor one that is gone
-    std::vector<std::weak_ptr<frame>> slots;
-    std::optional<signature> declared;  // of all of them
+    std::uint64_t id;    // no two of a process have the same, nor one that is gone
+    signature declared;  // as all of them declare
+    std::vector<std::weak_ptr<frame>> slots{};
   };
-  group& group_of(const std::string& work, std::uint64_t key);
+  using group_key = std::tuple<std::string, bool, std::uint64_t>;  // work, moves gradients, key
+  group* find_group(const group_key& key);
+  group& make_group(const group_key& key, const signature& declared);
 
   // What a dead frame leaves: from any thread, without the turn.
   struct remains {
@@ -84,11 +89,12 @@ class lane {
   // The host waits for all work, and lets go of everything dead.
   void drain(std::source_location place);
 
-  std::size_t bytes() const { return eager_.bytes() + results_.bytes(); }
   std::size_t unreaped() const { return retired_.size(); }
 
  private:
   void take_the_dead(std::source_location place);
+  bool is_captured(const remains& one) const;
+  void retire(remains& one, std::source_location place) noexcept;
 
   device_ref device_;
   stream_id stream_;
@@ -96,8 +102,8 @@ class lane {
   pool results_;
   eager_runner eager_;
   recorder recorder_;
-  std::shared_ptr<frame_memory> shared_;
-  std::map<std::pair<std::string, std::uint64_t>, group> groups_;
+  std::vector<std::shared_ptr<frame_memory>> shared_;  // one for each budget
+  std::map<group_key, group> groups_;
   std::optional<buffer<std::int32_t>> zero_;
 
   std::mutex dead_guard_;

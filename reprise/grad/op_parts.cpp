@@ -27,8 +27,15 @@ bool can_have_gradient(dtype type) {
 op_parts::op_parts(erased_op of, philox_counter& draws)
     : op{std::move(of)}, forward{op.declared.variant(op.declared.name())} {
   const signature& declared = op.declared;
-  shares = !declared.work().empty();
+  // Parameters are read at addresses that a recording keeps.
+  shares = !declared.work().empty() && declared.uses().empty();
   work = shares ? declared.work() : own_work();
+  if (declared.inputs().size() + declared.outputs().size() > 64) {
+    throw usage_error{fmt::format(
+        "op '{}': it has {} inputs and {} outputs, and a backward takes 64 of both; gather some "
+        "into one tensor",
+        declared.name(), declared.inputs().size(), declared.outputs().size())};
+  }
   for (const declared_use& use : declared.uses()) {
     if (use.trained == nullptr) continue;
     const tensor_ref& grad = use.weight->grad;
@@ -49,7 +56,6 @@ op_parts::op_parts(erased_op of, philox_counter& draws)
     if (can_have_gradient(declared.inputs()[i].type)) differentiable |= std::uint64_t{1} << i;
   }
   for (const declared_write& write : declared.writes()) {
-    has_state = has_state || write.restored;
     if (!write.restored || op.outputs_ignore_state) continue;
     throw usage_error{
         fmt::format("op '{}': what it makes may depend on the state '{}' that it updates, so its "

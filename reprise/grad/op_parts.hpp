@@ -45,11 +45,10 @@ struct op_parts {
   // Of the inputs whose gradient can be asked for.
   std::uint64_t differentiable = 0;
   std::vector<parameter*> trained;
-  bool has_state = false;
 
   erased_op op;
-  std::string work;  // of the forward's steps: the same for ops that share frames
-  bool shares = false;
+  std::string work;     // of the forward's steps: the same for ops that share frames
+  bool shares = false;  // frames with other ops, in regions
   // The forward, with all inputs direct, and precision as part of the key. Its numbers are drawn
   // from the counter that the op sets before each run.
   signature forward;

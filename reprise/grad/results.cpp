@@ -38,6 +38,12 @@ class state_in_frame final : public state_source {
       : in_{in}, lane_{in->in}, ticket_{ticket}, slot_{slot}, name_{std::move(name)} {}
 
   std::shared_ptr<held_tensor> read(site at) override {
+    if (at.stream.capturing()) {
+      throw usage_error{fmt::format(
+          "the state '{}' is read inside a capture, which would copy whatever lies there when it "
+          "is launched; read it before",
+          name_)};
+    }
     const std::lock_guard turn{lane_->turn};
     const std::shared_ptr<frame> in = in_.lock();
     if (in == nullptr || !in->is_owned_by(ticket_)) refuse(in.get());

@@ -1,4 +1,5 @@
-// The state that an op declares, kept as it is while a forward is run again for its backward.
+// What an op declares that it writes, kept as it is while a forward is run again for its backward:
+// state, and overwrites too, which a later forward has written since.
 //
 // Copied aside ahead of the run and put back behind it, in stream order, also when the run throws.
 // For this room's .cpp files.
@@ -22,7 +23,7 @@ class state_aside {
   state_aside(bool keeps, const signature& declared, pool& copies, site at) : at_{at} {
     if (!keeps || REPRISE_MUTANT(state_moves_when_a_forward_runs_again)) return;
     for (const declared_write& write : declared.writes()) {
-      if (!write.restored || write.where.bytes() == 0) continue;
+      if (write.where.bytes() == 0) continue;
       block copied{copies, write.where.bytes(), at.stream, at.place};
       copy_bytes(at, write.where.data, copied.data(), copied.bytes());
       kept_.push_back({write.where, std::move(copied)});
@@ -39,6 +40,8 @@ class state_aside {
   state_aside(const state_aside&) = delete;
   state_aside& operator=(const state_aside&) = delete;
 
+  // The run stays: what it wrote is not put back.
+  void let_go() noexcept { kept_.clear(); }
   // When a copy fails, a second call goes on where the first one stopped.
   void put_back() {
     while (!kept_.empty()) {

@@ -74,14 +74,14 @@ struct operand {
   operand(const input<T>& in, const tensor<T>& from)
       : bound{in(from.get(), from.shape())},
         version{from.held(), &from.held()->version},
-        owner{from.held()} {}
+        held{from.held()} {}
   template <element T>
   operand(const input<T>& in, view<const T> from, const version_counter& stamped)
       : bound{in(from)}, version{stamped.shared()} {}
 
   binding bound;
   std::shared_ptr<const version_counter::count> version{};  // null: not looked at
-  std::shared_ptr<const void> owner{};                      // null: the caller keeps it
+  std::shared_ptr<held_tensor> held{};                      // null: the caller keeps it
 };
 
 // The operands of one call, borrowed for its duration.
