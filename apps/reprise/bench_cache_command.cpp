@@ -18,7 +18,7 @@ namespace reprise::app {
 namespace {
 
 using bench::cache_bench_report;
-using bench::cache_figure;
+using bench::call_figure;
 using bench::held_bytes;
 
 // As they were typed.
@@ -28,9 +28,6 @@ struct command_line {
   output_options output;
 };
 
-constexpr const char* no_bare =
-    "this device has no CUDA graphs, so there is no bare launch to compare with";
-
 std::string command_text(const command_line& typed, device_ref device) {
   const bench::cache_bench_options& o = typed.options;
   return fmt::format(
@@ -39,27 +36,19 @@ std::string command_text(const command_line& typed, device_ref device) {
       device.name(), fmt::join(o.nodes, ","), o.recordings, o.repeats, o.captures, o.cycles);
 }
 
-std::vector<cache_figure> figures_of(const cache_bench_report& report) {
-  std::vector<cache_figure> all = report.keys.figures;
+std::vector<call_figure> figures_of(const cache_bench_report& report) {
+  std::vector<call_figure> all = report.keys.figures;
   all.push_back(report.keys.prepare);
-  for (const cache_figure& one : report.captures.figures) all.push_back(one);
+  for (const call_figure& one : report.captures.figures) all.push_back(one);
   return all;
-}
-
-std::string verdict(const cache_figure& figure) {
-  if (!figure.limit_us) return "";
-  const std::optional<bool> within = figure.within();
-  return fmt::format("at most {:.2f}: {}", *figure.limit_us,
-                     !within ? "not known" : (*within ? "kept" : "NOT KEPT"));
 }
 
 void print_figures(std::FILE* to, const cache_bench_report& report) {
   constexpr const char* line = "  {:<26}{:>11}  {:<22}{:<26}{:>11}{:>10}  {}\n";
   fmt::print(to, line, "host time, us", "median", "p10 .. p90", "floor", "its median", "adds", "");
-  for (const cache_figure& f : figures_of(report)) {
-    fmt::print(to, line, f.what, shown_us(median(f.us)),
-               fmt::format("{:.2f} .. {:.2f}", f.us.p10, f.us.p90), f.floor,
-               shown_us(median(f.floor_us)), shown_us(f.adds_us()), verdict(f));
+  for (const call_figure& f : figures_of(report)) {
+    fmt::print(to, line, f.what, shown_us(median(f.us)), shown_range(f.us), f.floor,
+               shown_us(median(f.floor_us)), shown_us(f.adds_us()), verdict_of(f));
   }
 }
 
@@ -96,19 +85,9 @@ void print_report(std::FILE* to, const cache_bench_report& report, device_ref de
              device.traits().model, typed.options.repeats, typed.options.nodes.front(),
              bench::cache_facts, typed.options.recordings);
   print_figures(to, report);
-  if (!report.bare) fmt::print(to, "  {}\n", no_bare);
+  if (!report.bare) fmt::print(to, "  {}\n", no_bare_launch);
   print_captures(to, report);
   print_cycles(to, report.cycles);
-}
-
-nlohmann::json figure_json(const cache_figure& f) {
-  return {{"what", f.what},
-          {"us", as_json(f.us)},
-          {"floor", f.floor},
-          {"floor_us", as_json(f.floor_us)},
-          {"adds_us", or_null(f.adds_us())},
-          {"limit_us", or_null(f.limit_us)},
-          {"within", or_null(f.within())}};
 }
 
 nlohmann::json capture_json(const bench::capture_row& row) {
@@ -152,9 +131,9 @@ nlohmann::json report_json(const cache_bench_report& report, device_ref device,
   value["facts"] = bench::cache_facts;
   value["key_parts"] = bench::cache_key_parts + 2;
   value["host_time"] = "of the call alone, with nothing queued before it";
-  value["no_bare_because"] = report.bare ? nlohmann::json{} : nlohmann::json(no_bare);
+  value["no_bare_because"] = report.bare ? nlohmann::json{} : nlohmann::json(no_bare_launch);
   value["figures"] = nlohmann::json::array();
-  for (const cache_figure& f : figures_of(report)) value["figures"].push_back(figure_json(f));
+  for (const call_figure& f : figures_of(report)) value["figures"].push_back(as_json(f));
   value["captures"] = nlohmann::json::array();
   for (const auto& row : report.captures.rows) value["captures"].push_back(capture_json(row));
   value["cycles"] = cycles_json(report.cycles);

@@ -29,9 +29,6 @@ struct command_line {
   output_options output;
 };
 
-constexpr const char* no_bare =
-    "this device has no CUDA graphs, so there is no bare launch to compare with";
-
 std::string device_time_text(const replay_bench_report& report) {
   return report.timed_by_events ? "between two CUDA events around the call"
                                 : "host time from the call until the stream was synchronised";
@@ -42,23 +39,20 @@ std::string command_text(const command_line& typed, device_ref device) {
                      fmt::join(typed.options.nodes, ","), typed.options.repeats);
 }
 
-std::string range(const bench::spread& us) {
-  return us.count == 0 ? "-" : fmt::format("{:.2f} .. {:.2f}", us.p10, us.p90);
-}
-
 void print_rows(std::FILE* to, const replay_bench_report& report) {
   constexpr const char* line = "  {:>6}  {:<7}{:>6}{:>8}{:>11}  {:<22}{:>12}\n";
   fmt::print(to, line, "nodes", "how", "facts", "staged", "host us", "p10 .. p90", "device us");
   for (const replay_row& row : report.rows) {
     fmt::print(to, line, row.nodes, name_of(row.how),
                row.how == contest::replay ? fmt::to_string(row.facts) : "-", row.staged ? 1 : 0,
-               shown_us(median(row.host_us)), range(row.host_us), shown_us(median(row.device_us)));
+               shown_us(median(row.host_us)), shown_range(row.host_us),
+               shown_us(median(row.device_us)));
   }
 }
 
 void print_added(std::FILE* to, const replay_bench_report& report) {
   if (report.added.empty()) {
-    fmt::print(to, "\n  {}\n", no_bare);
+    fmt::print(to, "\n  {}\n", no_bare_launch);
     return;
   }
   fmt::print(to, "\n  a replay adds to the host time of the bare launch, in us\n");
@@ -104,7 +98,7 @@ nlohmann::json report_json(const replay_bench_report& report, device_ref device,
   value["staged_bytes"] = bench::chain_bytes;
   value["host_time"] = "of the call alone, with nothing queued before it";
   value["device_time"] = device_time_text(report);
-  value["no_bare_because"] = report.bare ? nlohmann::json{} : nlohmann::json(no_bare);
+  value["no_bare_because"] = report.bare ? nlohmann::json{} : nlohmann::json(no_bare_launch);
   value["rows"] = nlohmann::json::array();
   for (const replay_row& row : report.rows) value["rows"].push_back(row_json(row));
   value["adds_us"] = nlohmann::json::array();

@@ -9,6 +9,7 @@
 
 #include "apps/reprise/bench_cache_command.hpp"
 #include "apps/reprise/bench_decode_command.hpp"
+#include "apps/reprise/bench_grad_command.hpp"
 #include "apps/reprise/bench_replay_command.hpp"
 #include "apps/reprise/bench_sim_command.hpp"
 #include "apps/reprise/check_command.hpp"
@@ -63,6 +64,7 @@ int run(int argc, char** argv) {
   benches->footer("Example: reprise bench replay --json");
   reprise::app::add_bench_replay(*benches, exit_code);
   reprise::app::add_bench_cache(*benches, exit_code);
+  reprise::app::add_bench_grad(*benches, exit_code);
   reprise::app::add_bench_decode(*benches, exit_code);
   reprise::app::add_bench_sim(*benches, exit_code);
   reprise::app::add_sim(root, exit_code);

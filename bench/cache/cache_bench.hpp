@@ -12,8 +12,8 @@
 
 #include "bench/cache/capture_costs.hpp"
 #include "bench/cache/cycles.hpp"
-#include "bench/cache/figure.hpp"
 #include "bench/cache/key_costs.hpp"
+#include "bench/measure/call_figure.hpp"
 #include "bench/measure/progress.hpp"
 #include "reprise/device/device.hpp"
 

@@ -71,8 +71,8 @@ capture_row measure_row(pool& memory, stream_ref stream, void* native_stream,
 }
 
 // Two keys and room for one, beside one key and room for it.
-cache_figure measure_making_room(stream_ref stream, const chain_sources& sources,
-                                 std::int64_t nodes, int captures) {
+call_figure measure_making_room(stream_ref stream, const chain_sources& sources, std::int64_t nodes,
+                                int captures) {
   const chain_step chain = keyed_chain(sources, nodes);
   replay_cache roomy{stream.device(), {.churn_limit = never}};
   record(chain, roomy, stream, 1);
@@ -91,8 +91,8 @@ cache_figure measure_making_room(stream_ref stream, const chain_sources& sources
           spread_of(std::move(with_room)), std::nullopt};
 }
 
-cache_figure measure_dropping(stream_ref stream, const chain_sources& sources, std::int64_t nodes,
-                              int recordings, const progress& tell) {
+call_figure measure_dropping(stream_ref stream, const chain_sources& sources, std::int64_t nodes,
+                             int recordings, const progress& tell) {
   chain_step chain = keyed_chain(sources, nodes);
   replay_cache cache{stream.device(), {.churn_limit = never}};
   std::vector<double> dropping;

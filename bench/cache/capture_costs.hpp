@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "bench/cache/figure.hpp"
+#include "bench/measure/call_figure.hpp"
 #include "bench/measure/progress.hpp"
 #include "reprise/device/memory.hpp"
 
@@ -24,7 +24,7 @@ struct capture_row {
 
 struct capture_costs {
   std::vector<capture_row> rows;
-  std::vector<cache_figure> figures;
+  std::vector<call_figure> figures;
   spread bare_us;  // of capturing the first chain by CUDA calls alone
 };
 

@@ -6,9 +6,7 @@
 #include <limits>
 
 #include "bench/cache/key_costs.hpp"
-#include "bench/measure/resident.hpp"
 #include "bench/replay/chain_step.hpp"
-#include "reprise/device/memory_report.hpp"
 #include "reprise/replay/cache.hpp"
 
 namespace reprise::bench {
@@ -18,18 +16,8 @@ namespace {
 constexpr std::int64_t keys = 64;  // each is long gone when its turn comes again
 constexpr std::size_t kept_at_once = 8;
 
-std::size_t grown(std::size_t before, std::size_t after) {
-  return after > before ? after - before : 0;
-}
-
-held_bytes held_now(stream_ref stream, const byte_budget& budget) {
-  stream.synchronize();
-  const memory_report report = report_memory(stream.device());
-  held_bytes held;
-  held.process = resident_bytes();
-  held.device = report.device.total - report.device.free;
-  held.own = report.idle_slabs + report.pinned;
-  for (const pool_figures& pool : report.pools) held.own += pool.bytes;
+held_bytes held_with(stream_ref stream, const byte_budget& budget) {
+  held_bytes held = held_now(stream);
   held.budget = budget.held();
   return held;
 }
@@ -89,11 +77,11 @@ cycle_report run_cycles(pool& memory, stream_ref stream, std::int64_t nodes, std
   const std::uint64_t told_every = std::max<std::uint64_t>(1, cycles / 50);
   for (std::uint64_t i = 0; i < cycles; ++i) {
     if (i % told_every == 0) tell("cycles", i, cycles);
-    if (i == report.warm) report.after_warm_up = held_now(stream, budget);
+    if (i == report.warm) report.after_warm_up = held_with(stream, budget);
     chain.run(cache, stream, {}, static_cast<std::int64_t>(i) % keys);
   }
   tell("cycles", cycles, cycles);
-  report.at_end = held_now(stream, budget);
+  report.at_end = held_with(stream, budget);
   report.captured = cache.counts().captured;
   report.evicted = cache.counts().evicted;
   report.kept = cache.recordings();

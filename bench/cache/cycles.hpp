@@ -5,21 +5,13 @@
 #include <cstdint>
 #include <string>
 
+#include "bench/measure/held_bytes.hpp"
 #include "bench/measure/progress.hpp"
 #include "reprise/device/memory.hpp"
 
 namespace reprise::bench {
 
-inline constexpr std::size_t growth_limit = std::size_t{2} << 20;
 inline constexpr std::uint64_t warm_up_cycles = 1000;
-
-// What is held at one moment with nothing queued, in bytes.
-struct held_bytes {
-  std::size_t process = 0;  // resident
-  std::size_t device = 0;   // in use on the whole device, by whomever
-  std::size_t own = 0;      // slabs and pinned blocks that this library holds
-  std::size_t budget = 0;   // charged
-};
 
 struct cycle_report {
   std::uint64_t cycles = 0;

@@ -9,11 +9,11 @@
 #include <optional>
 #include <utility>
 
+#include "bench/measure/silence.hpp"
 #include "bench/replay/bare_chain.hpp"
 #include "bench/replay/chain_step.hpp"
 #include "reprise/base/clock.hpp"
 #include "reprise/replay/cache.hpp"
-#include "reprise/telemetry/log.hpp"
 
 namespace reprise::bench {
 
@@ -191,18 +191,6 @@ class rounds {
   cached_chain* prepared_ = nullptr;
   cached_chain* recorded_ = nullptr;
   std::size_t round_ = 0;
-};
-
-// Nothing is logged while it lives.
-class silence {
- public:
-  silence() : before_{set_log_sink([](std::string_view) {})} {}
-  ~silence() { set_log_sink(std::move(before_)); }
-  silence(const silence&) = delete;
-  silence& operator=(const silence&) = delete;
-
- private:
-  log_sink before_;
 };
 
 }  // namespace

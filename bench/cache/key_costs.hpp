@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/cache/figure.hpp"
+#include "bench/measure/call_figure.hpp"
 #include "bench/measure/progress.hpp"
 #include "reprise/device/memory.hpp"
 
@@ -29,9 +29,9 @@ struct way_counts {
 };
 
 struct key_costs {
-  std::vector<cache_figure> figures;
+  std::vector<call_figure> figures;
   std::vector<way_counts> counts;
-  cache_figure prepare;  // of one recording
+  call_figure prepare;  // of one recording
 
   // One line; empty when every call was answered as planned, with the same bits.
   std::string failure() const;

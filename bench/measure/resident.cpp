@@ -1,5 +1,6 @@
 #include "bench/measure/resident.hpp"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -16,6 +17,12 @@ std::size_t resident_bytes() {
     throw error{"the bench cannot read /proc/self/statm; run it where /proc is mounted"};
   }
   return resident_pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+void trim_heap() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
 }
 
 }  // namespace reprise::bench

@@ -14,15 +14,6 @@ namespace {
 
 constexpr const char* row_stats = "mean and inverse deviation";
 
-// One kernel delivers both gradients, and reads both rules from neighbouring words.
-view<const std::int32_t> side_by_side(backward_scope& run, view<const std::int32_t> first,
-                                      view<const std::int32_t> second) {
-  const view<std::int32_t> both = run.scratch<std::int32_t>({2});
-  copy(run, read<std::int32_t>{first}, write<std::int32_t>{both.subview(0, 1)});
-  copy(run, read<std::int32_t>{second}, write<std::int32_t>{both.subview(1, 1)});
-  return both;
-}
-
 }  // namespace
 
 layer_norm::layer_norm(parameter& gain, parameter& bias, float eps, const std::string& name)
@@ -65,7 +56,7 @@ void layer_norm::backward(backward_scope& run) const {
     const delivery gain = run.add_to(*gain_);
     const delivery bias = run.add_to(*bias_);
     launch(run, layer_norm_weight_grad, from, stats, dy, inout<float>{gain.to},
-           inout<float>{bias.to}, read<std::int32_t>{side_by_side(run, gain.rule, bias.rule)},
+           inout<float>{bias.to}, read<std::int32_t>{gain.rule}, read<std::int32_t>{bias.rule},
            width_);
   }
 }

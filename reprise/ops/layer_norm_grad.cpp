@@ -25,10 +25,19 @@ void fold_columns(float (&slots)[Slots][tile]) {
   }
 }
 
+// The finished sums of `count` columns.
+void put_columns(gradient_rule rule, const float* sums, std::int64_t count, pointer_to<float> to) {
+  if (rule == gradient_rule::leave) return;
+  for (std::int64_t j = 0; j < count; ++j) {
+    const float old = rule == gradient_rule::add ? static_cast<float>(to[j]) : 0.0f;
+    to[j] = put(rule, old, sums[j]);
+  }
+}
+
 struct weight_grad {
   pointer_to<const float> x, stats, dy;
   pointer_to<float> dgain, dbias;
-  std::int32_t gain_rule, bias_rule;
+  gradient_rule gain_rule, bias_rule;
   std::int64_t rows, width;
 
   // Columns [begin, begin + count), at most a tile of them.
@@ -61,10 +70,8 @@ struct weight_grad {
     }
     fold_columns(gains);
     fold_columns(biases);
-    for (std::int64_t j = 0; j < count; ++j) {
-      put_by_rule(gain_rule, dgain + begin + j, gains[0][j]);
-      put_by_rule(bias_rule, dbias + begin + j, biases[0][j]);
-    }
+    put_columns(gain_rule, gains[0], count, dgain + begin);
+    put_columns(bias_rule, biases[0], count, dbias + begin);
   }
 };
 
@@ -82,7 +89,8 @@ std::int64_t layer_norm_input_grad_rows(std::size_t x, std::size_t gain, std::si
 }
 
 std::int64_t layer_norm_weight_grad_rows(std::size_t x, std::size_t stats, std::size_t dy,
-                                         std::size_t dgain, std::size_t dbias, std::size_t rule,
+                                         std::size_t dgain, std::size_t dbias,
+                                         std::size_t gain_rule, std::size_t bias_rule,
                                          std::int64_t width) {
   constexpr const char* op = "layer_norm_weight_grad";
   const std::int64_t rows = whole_rows(op, "x", x, width);
@@ -90,7 +98,8 @@ std::int64_t layer_norm_weight_grad_rows(std::size_t x, std::size_t stats, std::
   need_elements(op, "dy", dy, x);
   need_elements(op, "dgain", dgain, static_cast<std::size_t>(width));
   need_elements(op, "dbias", dbias, static_cast<std::size_t>(width));
-  need_elements(op, "rule", rule, 2);
+  need_elements(op, "the gain's rule", gain_rule, 1);
+  need_elements(op, "the bias's rule", bias_rule, 1);
   return rows;
 }
 
@@ -119,13 +128,22 @@ void layer_norm_input_grad_cpu(cpu_call& call, read<float> x, read<float> gain, 
 }
 
 void layer_norm_weight_grad_cpu(cpu_call& call, read<float> x, read<float> stats, read<float> dy,
-                                inout<float> dgain, inout<float> dbias, read<std::int32_t> rule,
+                                inout<float> dgain, inout<float> dbias,
+                                read<std::int32_t> gain_rule, read<std::int32_t> bias_rule,
                                 std::int64_t width) {
-  const std::int64_t rows = layer_norm_weight_grad_rows(
-      x.size(), stats.size(), dy.size(), dgain.size(), dbias.size(), rule.size(), width);
-  const weight_grad sums{x.data(), stats.data(), dy.data(), dgain.data(), dbias.data(),
-                         rule[0],  rule[1],      rows,      width};
-  if (is_left(sums.gain_rule) && is_left(sums.bias_rule)) return;
+  const std::int64_t rows =
+      layer_norm_weight_grad_rows(x.size(), stats.size(), dy.size(), dgain.size(), dbias.size(),
+                                  gain_rule.size(), bias_rule.size(), width);
+  const weight_grad sums{x.data(),
+                         stats.data(),
+                         dy.data(),
+                         dgain.data(),
+                         dbias.data(),
+                         gradient_rule_of(gain_rule[0]),
+                         gradient_rule_of(bias_rule[0]),
+                         rows,
+                         width};
+  if (sums.gain_rule == gradient_rule::leave && sums.bias_rule == gradient_rule::leave) return;
   const std::int64_t grain =
       std::max<std::int64_t>(1, 16384 / (tile * std::max<std::int64_t>(1, rows)));
   call.parallel_for((width + tile - 1) / tile, grain, [&](std::int64_t first, std::int64_t last) {
@@ -141,7 +159,8 @@ namespace {
 
 // A gain's sum and a bias's for each column of each chunk.
 std::size_t weight_grad_workspace(read<float> x, read<float>, read<float>, inout<float>,
-                                  inout<float>, read<std::int32_t>, std::int64_t width) {
+                                  inout<float>, read<std::int32_t>, read<std::int32_t>,
+                                  std::int64_t width) {
   if (width < 1) return 0;  // asked before the body, which refuses it
   const std::int64_t rows = static_cast<std::int64_t>(x.size()) / width;
   return static_cast<std::size_t>(2 * ops::norm_chunks(rows) * width) * sizeof(float);

@@ -43,9 +43,13 @@ __global__ void __launch_bounds__(warps * 32)
 
 // Sums of gains, [chunks, width], and of biases behind them.
 __global__ void __launch_bounds__(norm_chunk_slots * 32)
-    chunk_sums(read<float> x, read<float> stats, read<float> dy, read<std::int32_t> rule,
-               float* gains, float* biases, std::int64_t rows, std::int64_t width) {
-  if (is_left(rule.data()[0]) && is_left(rule.data()[1])) return;
+    chunk_sums(read<float> x, read<float> stats, read<float> dy, read<std::int32_t> gain_rule,
+               read<std::int32_t> bias_rule, float* gains, float* biases, std::int64_t rows,
+               std::int64_t width) {
+  if (gradient_rule_of(gain_rule.data()[0]) == gradient_rule::leave &&
+      gradient_rule_of(bias_rule.data()[0]) == gradient_rule::leave) {
+    return;
+  }
   __shared__ float of_gain[norm_chunk_slots][32];
   __shared__ float of_bias[norm_chunk_slots][32];
   const std::int64_t column = std::int64_t{blockIdx.y} * 32 + threadIdx.x;
@@ -80,12 +84,13 @@ __global__ void __launch_bounds__(norm_chunk_slots * 32)
 // Block (b, 0) finishes 32 columns of the gain, (b, 1) of the bias.
 __global__ void __launch_bounds__(row_slots * 32)
     sum_of_chunks(const float* gains, const float* biases, inout<float> dgain, inout<float> dbias,
-                  read<std::int32_t> rule, std::int64_t chunks, std::int64_t width) {
+                  read<std::int32_t> gain_rule, read<std::int32_t> bias_rule, std::int64_t chunks,
+                  std::int64_t width) {
   __shared__ float of_slot[row_slots][32];
-  const std::int32_t put = rule.data()[blockIdx.y];
-  if (is_left(put)) return;
-  const float* const from = blockIdx.y == 0 ? gains : biases;
-  float* const to = blockIdx.y == 0 ? dgain.data() : dbias.data();
+  const bool for_gain = blockIdx.y == 0;
+  const gradient_rule rule = gradient_rule_of(for_gain ? gain_rule.data()[0] : bias_rule.data()[0]);
+  if (rule == gradient_rule::leave) return;
+  const float* const from = for_gain ? gains : biases;
   const std::int64_t column = std::int64_t{blockIdx.x} * 32 + threadIdx.x;
   float slot = 0.0f;
   if (column < width) {
@@ -100,7 +105,8 @@ __global__ void __launch_bounds__(row_slots * 32)
   float slots[row_slots];
 #pragma unroll
   for (int s = 0; s < row_slots; ++s) slots[s] = of_slot[s][threadIdx.x];
-  put_by_rule(put, to + column, fold_slots<row_slots>(slots));
+  float& to = for_gain ? dgain.data()[column] : dbias.data()[column];
+  to = put(rule, rule == gradient_rule::add ? to : 0.0f, fold_slots<row_slots>(slots));
 }
 
 }  // namespace
@@ -115,21 +121,23 @@ void layer_norm_input_grad_cuda(cuda_call& call, read<float> x, read<float> gain
 }
 
 void layer_norm_weight_grad_cuda(cuda_call& call, read<float> x, read<float> stats, read<float> dy,
-                                 inout<float> dgain, inout<float> dbias, read<std::int32_t> rule,
+                                 inout<float> dgain, inout<float> dbias,
+                                 read<std::int32_t> gain_rule, read<std::int32_t> bias_rule,
                                  std::int64_t width) {
-  const std::int64_t rows = layer_norm_weight_grad_rows(
-      x.size(), stats.size(), dy.size(), dgain.size(), dbias.size(), rule.size(), width);
+  const std::int64_t rows =
+      layer_norm_weight_grad_rows(x.size(), stats.size(), dy.size(), dgain.size(), dbias.size(),
+                                  gain_rule.size(), bias_rule.size(), width);
   const std::int64_t chunks = norm_chunks(rows);
   auto* const gains = reinterpret_cast<float*>(call.workspace().data());
   float* const biases = gains + chunks * width;
   const auto across = static_cast<unsigned>((width + 31) / 32);
   if (chunks > 0) {
     const dim3 blocks{static_cast<unsigned>(chunks), across};
-    chunk_sums<<<blocks, dim3{32, norm_chunk_slots}, 0, call.stream()>>>(x, stats, dy, rule, gains,
-                                                                         biases, rows, width);
+    chunk_sums<<<blocks, dim3{32, norm_chunk_slots}, 0, call.stream()>>>(
+        x, stats, dy, gain_rule, bias_rule, gains, biases, rows, width);
   }
   sum_of_chunks<<<dim3{across, 2}, dim3{32, row_slots}, 0, call.stream()>>>(
-      gains, biases, dgain, dbias, rule, chunks, width);
+      gains, biases, dgain, dbias, gain_rule, bias_rule, chunks, width);
 }
 
 }  // namespace reprise::REPRISE_BODIES::ops

@@ -2,14 +2,15 @@
 // for the gradient of its input, layer_norm_weight_grad for those of gain and bias.
 //
 //   x, dy, dx [m, width], gain, dgain, dbias [width], stats [m, 2] = {mean, inverse deviation},
-//   rule [2]; with unit[i, j] = (x[i, j] - mean_i) * inverse_i and g[i, j] = dy[i, j] * gain[j],
-//   means over j:
+//   gain_rule, bias_rule [1]; with unit[i, j] = (x[i, j] - mean_i) * inverse_i and
+//   g[i, j] = dy[i, j] * gain[j], means over j:
 //     dx[i, j] = inverse_i * ((g[i, j] - mean of g[i]) - unit[i, j] * (mean of g[i] * unit[i]))
-//     dgain[j] = by rule[0]: the sum over i of dy[i, j] * unit[i, j]
-//     dbias[j] = by rule[1]: the sum over i of dy[i, j]
+//     dgain[j] : the sum over i of dy[i, j] * unit[i, j]
+//     dbias[j] : the sum over i of dy[i, j]
 //
-// A rule is a gradient_rule: the finished sum is written, or added to what is there, or, at any
-// other word, the buffer is left alone. Where both are left, nothing is summed.
+// The last two put their sum, once it is finished, as the gradient_rule in a word of device memory
+// says, each in its own: under `add` the buffer then holds old + sum, rounded once; under `leave`
+// it is not touched. Where both are left, nothing is summed.
 //
 // The same bits on the CPU and on CUDA: every operation is rounded on its own, and every sum has
 // one order. dx is row-invariant; its sums are in 32 slots (slot_sum.hpp). The sums over rows are
@@ -33,7 +34,8 @@ inline constexpr kernel<void(read<float> x, read<float> gain, read<float> stats,
                              write<float> dx, std::int64_t width)>
     layer_norm_input_grad{"layer_norm_input_grad"};
 inline constexpr kernel<void(read<float> x, read<float> stats, read<float> dy, inout<float> dgain,
-                             inout<float> dbias, read<std::int32_t> rule, std::int64_t width)>
+                             inout<float> dbias, read<std::int32_t> gain_rule,
+                             read<std::int32_t> bias_rule, std::int64_t width)>
     layer_norm_weight_grad{"layer_norm_weight_grad"};
 
 void add_layer_norm_grad(kernel_registry& registry);
@@ -45,17 +47,20 @@ void layer_norm_input_grad_cpu(cpu_call&, read<float> x, read<float> gain, read<
 void layer_norm_input_grad_cuda(cuda_call&, read<float> x, read<float> gain, read<float> stats,
                                 read<float> dy, write<float> dx, std::int64_t width);
 void layer_norm_weight_grad_cpu(cpu_call&, read<float> x, read<float> stats, read<float> dy,
-                                inout<float> dgain, inout<float> dbias, read<std::int32_t> rule,
+                                inout<float> dgain, inout<float> dbias,
+                                read<std::int32_t> gain_rule, read<std::int32_t> bias_rule,
                                 std::int64_t width);
 void layer_norm_weight_grad_cuda(cuda_call&, read<float> x, read<float> stats, read<float> dy,
-                                 inout<float> dgain, inout<float> dbias, read<std::int32_t> rule,
+                                 inout<float> dgain, inout<float> dbias,
+                                 read<std::int32_t> gain_rule, read<std::int32_t> bias_rule,
                                  std::int64_t width);
 
 // How many rows; throw usage_error when sizes do not fit.
 std::int64_t layer_norm_input_grad_rows(std::size_t x, std::size_t gain, std::size_t stats,
                                         std::size_t dy, std::size_t dx, std::int64_t width);
 std::int64_t layer_norm_weight_grad_rows(std::size_t x, std::size_t stats, std::size_t dy,
-                                         std::size_t dgain, std::size_t dbias, std::size_t rule,
+                                         std::size_t dgain, std::size_t dbias,
+                                         std::size_t gain_rule, std::size_t bias_rule,
                                          std::int64_t width);
 
 inline constexpr int norm_chunk_rows = 32;
@@ -72,22 +77,6 @@ REPRISE_HD inline float unit_of(float x, float mean, float inverse) {
 // One element of dx, from the means of g and of g * unit over its row.
 REPRISE_HD inline float norm_dx(float g, float unit, float inverse, float mean, float along) {
   return math::mul(inverse, math::sub(math::sub(g, mean), math::mul(unit, along)));
-}
-
-REPRISE_HD inline bool is_left(std::int32_t rule) {
-  return rule != static_cast<std::int32_t>(gradient_rule::write) &&
-         rule != static_cast<std::int32_t>(gradient_rule::add);
-}
-
-// One element of a gradient; P points to floats, checked or not.
-template <class P>
-REPRISE_HD inline void put_by_rule(std::int32_t rule, P at, float sum) {
-  if (rule == static_cast<std::int32_t>(gradient_rule::write)) {
-    *at = sum;
-  } else if (rule == static_cast<std::int32_t>(gradient_rule::add)) {
-    const float before = *at;
-    *at = math::add(before, sum);
-  }
 }
 
 }  // namespace ops

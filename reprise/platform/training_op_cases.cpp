@@ -45,12 +45,12 @@ void show_norms(const see_case& see) {
     for (const gradient_rule by : {gradient_rule::write, gradient_rule::add}) {
       auto dgain = random_values<float>(gain.size(), 55);
       auto dbias = random_values<float>(gain.size(), 56);
-      const words rule(2, static_cast<std::int32_t>(by));
+      const words rule{static_cast<std::int32_t>(by)};
       see(case_of(layer_norm_weight_grad,
                   fmt::format("{}, {}", name, by == gradient_rule::add ? "added" : "written"),
                   read<float>{in(x)}, read<float>{in(stats)}, read<float>{in(dy)},
                   inout<float>{to(dgain)}, inout<float>{to(dbias)}, read<std::int32_t>{in(rule)},
-                  width));
+                  read<std::int32_t>{in(rule)}, width));
     }
   }
 }

@@ -36,7 +36,7 @@ TEST_P(cache_bench_test, every_call_is_answered_as_planned_and_every_figure_has_
                                             "hit, one staged block", "miss, not prepared",
                                             "miss, not admitted yet", "miss, over budget"}));
   ASSERT_EQ(report.keys.figures.size(), 5U);
-  for (const cache_figure& figure : report.keys.figures) {
+  for (const call_figure& figure : report.keys.figures) {
     SCOPED_TRACE(figure.what);
     EXPECT_EQ(figure.us.count, 4U);
     const bool has_floor = gpu || figure.floor == "eager";
@@ -84,8 +84,8 @@ TEST_P(cache_bench_test, options_that_say_nothing_are_refused) {
   EXPECT_EQ(told, 0U);
 }
 
-TEST(cache_figure, is_within_its_limit_by_what_it_adds_to_its_floor) {
-  cache_figure figure{"hit", "bare", {2.5, 2, 3, 9}, {1.5, 1, 2, 9}, 1.0};
+TEST(call_figure, is_within_its_limit_by_what_it_adds_to_its_floor) {
+  call_figure figure{"hit", "bare", {2.5, 2, 3, 9}, {1.5, 1, 2, 9}, 1.0};
   EXPECT_EQ(figure.within(), true);
   figure.us.median = 2.6;
   EXPECT_EQ(figure.within(), false);

@@ -62,7 +62,7 @@ class linear_layer : public plain_layer {
     }
     if (bias_ != nullptr) {
       launch(at, column_sum, read<float>{dy.all()}, inout<float>{bias_->grad->all()},
-             read<std::int32_t>{rule_of(at, *bias_).subview(0, 1)}, dy.width);
+             read<std::int32_t>{rule_of(at, *bias_)}, dy.width);
     }
     return dx;
   }
@@ -80,7 +80,7 @@ class linear_layer : public plain_layer {
     launch(at, linear_input_grad<A>, read<A>{dy}, read<A>{weight}, write<float>{dx.all()}, n, k,
            at.products);
     launch(at, linear_weight_grad<A>, read<A>{dy}, read<A>{x}, inout<float>{weight_.grad->all()},
-           read<std::int32_t>{rule_of(at, weight_).subview(0, 1)}, n, k, at.products);
+           read<std::int32_t>{rule_of(at, weight_)}, n, k, at.products);
   }
 
   plain_parameter& weight_;
@@ -108,10 +108,10 @@ class layer_norm_layer : public plain_layer {
     const read<float> stats{kept.stats.all()};
     launch(at, layer_norm_input_grad, x, read<float>{gain_.value->all()}, stats,
            read<float>{dy.all()}, write<float>{dx.all()}, dy.width);
-    bias_.has_grad = true;
     launch(at, layer_norm_weight_grad, x, stats, read<float>{dy.all()},
            inout<float>{gain_.grad->all()}, inout<float>{bias_.grad->all()},
-           read<std::int32_t>{rule_of(at, gain_)}, dy.width);
+           read<std::int32_t>{rule_of(at, gain_)}, read<std::int32_t>{rule_of(at, bias_)},
+           dy.width);
     return dx;
   }
 
@@ -180,10 +180,9 @@ class dropout_layer : public plain_layer {
 }  // namespace
 
 plain_desk::plain_desk(pool& memory, stream_ref stream)
-    : memory_{&memory}, stream_{stream}, rules_{memory, 4, stream} {
-  const auto writes = static_cast<std::int32_t>(gradient_rule::write);
-  const auto adds = static_cast<std::int32_t>(gradient_rule::add);
-  const std::array<std::int32_t, 4> words{writes, writes, adds, adds};
+    : memory_{&memory}, stream_{stream}, rules_{memory, 2, stream} {
+  const std::array<std::int32_t, 2> words{static_cast<std::int32_t>(gradient_rule::write),
+                                          static_cast<std::int32_t>(gradient_rule::add)};
   copy(stream_, read<std::int32_t>{view<const std::int32_t>{words.data(), words.size()}},
        write<std::int32_t>{rules_.all()});
 }
@@ -207,7 +206,7 @@ std::shared_ptr<buffer<float>> plain_desk::upload(const std::vector<float>& valu
 }
 
 view<const std::int32_t> plain_desk::rule(bool adds) const {
-  return rules_.all().subview(adds ? 2 : 0, 2);
+  return rules_.all().subview(adds ? 1 : 0, 1);
 }
 
 std::shared_ptr<buffer<std::uint64_t>> plain_desk::words(const philox_counter& counter) const {

@@ -31,7 +31,7 @@ class plain_desk {
     return std::make_shared<buffer<T>>(*memory_, count, stream_);
   }
   std::shared_ptr<buffer<float>> upload(const std::vector<float>& values) const;
-  // Two neighbouring words of this rule.
+  // A word of this rule.
   view<const std::int32_t> rule(bool adds) const;
   std::shared_ptr<buffer<std::uint64_t>> words(const philox_counter& counter) const;
 

@@ -218,10 +218,11 @@ void run_training_norms(Runner& with) {
              read<float>{all(kept)}, read<float>{all(dy)}, write<float>{all(dx)}, wide);
     auto dgain = random_values<float>(width, 26);
     auto dbias = random_values<float>(width, 27);
-    const std::vector<std::int32_t> rule(2, static_cast<std::int32_t>(gradient_rule::add));
+    const std::vector<std::int32_t> gain_rule{static_cast<std::int32_t>(gradient_rule::add)};
+    const std::vector<std::int32_t> bias_rule = gain_rule;
     with.run(layer_norm_weight_grad, read<float>{all(x)}, read<float>{all(kept)},
              read<float>{all(dy)}, inout<float>{all(dgain)}, inout<float>{all(dbias)},
-             read<std::int32_t>{all(rule)}, wide);
+             read<std::int32_t>{all(gain_rule)}, read<std::int32_t>{all(bias_rule)}, wide);
   }
 }
 

@@ -9,7 +9,7 @@
 namespace reprise::bench {
 
 // Host microseconds of one call.
-struct cache_figure {
+struct call_figure {
   std::string what;
   std::string floor;  // what the floor is a time of
   spread us;
