@@ -1,6 +1,8 @@
 // The backward of a graphed op: whose state it may run on, and how.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
 #include <utility>
 
 #include "reprise/base/clock.hpp"
@@ -15,6 +17,13 @@
 namespace reprise {
 
 namespace {
+
+// Whether an operand that is read where it lies, by its word, lies elsewhere by now.
+bool has_moved(const forward_call& call, std::uint64_t direct) {
+  return std::ranges::any_of(call.inputs, [&](const saved_input& one) {
+    return (direct >> one.bound.slot & 1) != 0 && one.now().to.data != one.lay_at;
+  });
+}
 
 // The streams that the works of this thread go to while it lives: a body that throws has not joined
 // its branches.
@@ -41,9 +50,7 @@ grad_result graphed_core::backward(site at, const forward_ticket& ticket, bindin
   owed.here = in ? in->in : (home(at.stream), home_);
   const std::lock_guard turn{owed.here->turn};
   owed.is_apart = at.stream.capturing();
-  if (owed.is_apart) {
-    refuse_deliveries(owed);
-  } else {
+  if (!owed.is_apart) {
     owed.here->reap(at.place);
     owed.here->enter(at);
   }
@@ -63,89 +70,11 @@ grad_result graphed_core::backward(site at, const forward_ticket& ticket, bindin
   return result;
 }
 
-graphed_core::owed_backward graphed_core::owed_by(const forward_ticket& ticket, bindings cotangents,
-                                                  const wanted& what) const {
-  const signature& declared = parts_->op.declared;
-  const auto refuse = [&](std::string_view text) {
-    throw usage_error{fmt::format("op '{}': {}", name(), text)};
-  };
-  if (!ticket) refuse("the backward has no ticket; give that of its forward");
-  if (ticket.call()->op != parts_) {
-    refuse("the ticket is of another op's forward; give it to the op that issued it");
-  }
-  owed_backward owed;
-  owed.call = ticket.call();
-  owed.cotangents.resize(declared.outputs().size());
-  for (const binding& b : cotangents) {
-    if (!b.is_output || b.of != declared.id()) {
-      refuse("a cotangent is bound to no output of this op; bind it with gradient_of");
-    }
-    const auto slot = static_cast<std::size_t>(b.slot);
-    const declared_output& output = declared.outputs()[slot];
-    const dims& shape = owed.call->outputs[slot];
-    if ((owed.given >> slot & 1) != 0) {
-      refuse(fmt::format("the cotangent of '{}' is given twice; give their sum", output.name));
-    }
-    if (b.to.type != output.type || b.to.shape.count() != shape.count()) {
-      refuse(
-          fmt::format("the cotangent of '{}' has {} elements of {} and the output {} of {}; "
-                      "give as many as the forward made",
-                      output.name, b.to.shape.count(), name_of(b.to.type), shape.count(),
-                      name_of(output.type)));
-    }
-    if (b.to.data == nullptr && b.to.bytes() != 0) {
-      refuse(fmt::format("the cotangent of '{}' lies nowhere; give its elements", output.name));
-    }
-    owed.cotangents[slot] = {b.to.data, b.to.type, shape, contiguous_strides(shape)};
-    owed.given |= std::uint64_t{1} << slot;
-  }
-  if (owed.given == 0) {
-    refuse("the backward has no cotangent; give that of one output with gradient_of");
-  }
-  std::uint64_t were_given = 0;
-  for (const saved_input& one : owed.call->inputs) {
-    were_given |= std::uint64_t{1} << one.bound.slot;
-  }
-  if (what.of != signature_id::none && what.of != declared.id()) {
-    refuse("the gradients wanted are of another op's inputs; use the handles of this op");
-  }
-  owed.wanted = what.inputs & parts_->differentiable & were_given;
-  owed.parameters = what.parameters;
-  owed.in_force = {precision_now().products, owed.call->in_force.casts};
-  return owed;
-}
-
-// Whether a gradient is written or added is the call's to say; a graph would repeat what this one
-// says.
-void graphed_core::refuse_deliveries(const owed_backward& owed) const {
-  if (!owed.parameters || parts_->trained.empty()) return;
-  throw usage_error{fmt::format(
-      "op '{}': a backward that trains parameters is called inside a capture, which would repeat "
-      "whether it writes or adds; leave wanted::parameters out, or call it outside",
-      name())};
-}
-
-void graphed_core::require_unchanged(const forward_call& call) const {
-  if (REPRISE_MUTANT(changed_operands_are_not_seen)) return;
-  const signature& declared = parts_->op.declared;
-  const auto refuse = [&](std::string_view kind, std::string_view which) {
-    throw stale_error{fmt::format(
-        "op '{}': {} '{}' was changed in place since the forward that saved it; run the backward "
-        "before the change, or the forward again",
-        name(), kind, which)};
-  };
-  for (std::size_t i = 0; i < call.parameters.size(); ++i) {
-    if (call.parameters[i].moved()) refuse("parameter", declared.uses()[i].name);
-  }
-  for (const saved_input& one : call.inputs) {
-    if (!one.version.moved()) continue;
-    refuse("input", declared.inputs()[static_cast<std::size_t>(one.bound.slot)].name);
-  }
-}
-
 grad_result graphed_core::run_on_frame(site at, owed_backward& owed) {
   frame& in = *owed.call->in;
-  if (!in.is_owned_by(owed.call->ticket)) replay_stale(at, owed);
+  if (!in.is_owned_by(owed.call->ticket) || has_moved(*owed.call, in.saves.direct)) {
+    replay_stale(at, owed);
+  }
   // Before it runs: it may rewind what it reads.
   if (!REPRISE_MUTANT(backward_leaves_its_ticket)) {
     in.state = frame_state::consumed;
@@ -177,7 +106,10 @@ void graphed_core::replay_stale(site at, owed_backward& owed) {
   const double began = now_us();
   const bool by_pool = in.lost_to_the_pool(call.ticket);
   std::vector<binding> given;
-  for (const saved_input& one : call.inputs) given.push_back(one.now());
+  for (saved_input& one : call.inputs) {
+    given.push_back(one.now());
+    one.lay_at = given.back().to.data;
+  }
   state_aside aside{true, parts_->op.declared, owed.here->results(), at};
   draws_ = call.drawn_from;
   in.invalidate();

@@ -69,6 +69,7 @@ graphed_core::bound_call graphed_core::bind(operands given) const {
     saved.bound = one.bound;
     saved.version = {one.version, one.version ? one.version->load() : 0};
     saved.held = one.held;
+    saved.lay_at = one.bound.to.data;
     if (!one.bound.on_host) continue;
     saved.host.assign(one.bound.to.data, one.bound.to.data + one.bound.to.bytes());
     saved.bound.to.data = saved.host.data();

@@ -30,6 +30,7 @@ struct saved_input {
   version_stamp version;
   std::shared_ptr<const held_tensor> held;  // null: the caller keeps it
   std::vector<std::byte> host;
+  const std::byte* lay_at = nullptr;  // when the forward that owns the frame ran
 
   // Where it lies now.
   binding now() const {

@@ -143,7 +143,6 @@ class graphed_core {
   grad_result run_again(site at, owed_backward& owed, eager_cause cause);
   void capture_backward(site at, owed_backward& owed, backward_part part, const run_needs& took);
   void fail_backward(frame& in, std::shared_ptr<const reason> why);
-  void refuse_deliveries(const owed_backward& owed) const;
   void release_pool(frame& of, std::source_location place);
 
   // delivery.cpp
