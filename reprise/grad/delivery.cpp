@@ -196,6 +196,7 @@ void graphed_core::note_delivered(owed_backward& owed, std::uint64_t delivers,
   for (std::size_t i = 0; i < parts_->trained.size(); ++i) {
     if ((delivers >> i & 1) != 0) parts_->trained[i]->has_grad = true;
   }
+  if (REPRISE_MUTANT(failed_backward_forgets_what_it_delivered)) delivers = 0;
   owed.call->delivered = is_whole ? 0 : owed.call->delivered | delivers;
 }
 

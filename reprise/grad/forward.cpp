@@ -40,7 +40,7 @@ forward_result graphed_core::forward(site at, operands given) {
     return run_apart(at, bound);
   }
   here.reap(at.place);
-  here.enter(at);
+  if (!REPRISE_MUTANT(call_waits_for_no_other_stream)) here.enter(at);
 
   const way by = find_way(bound.given);
   if (by.eager) return run_eagerly(at, bound, *by.eager);
@@ -205,7 +205,8 @@ forward_result graphed_core::capture(site at, bound_call& bound, const way& by) 
   const auto memory = here.memory_for_a_frame(budget_);
   const auto in = std::make_shared<frame>(home_, memory, budget_);
   in->index = memory->add(in);
-  in->scratch_is_apart = slots_of(options_.conflict) > 1;
+  in->scratch_is_apart =
+      slots_of(options_.conflict) > 1 && !REPRISE_MUTANT(slots_have_their_scratch_in_the_pool);
   // The frame's recording keeps nothing of it: replays are of eager_forward_, which is the same
   // work.
   const step what{parts_->forward,
