@@ -104,6 +104,8 @@ player::player(device_ref dev, const grad_schedule& schedule, model_slip slip)
 void player::run() {
   play_until_end();
   now_ = of_.calls.size();
+  // A gradient may have been moved since, on the stream of the call that made it.
+  go_to(other_);
   go_to(home_);
   check_steps();
   const std::optional<kept_results::difference> differs = kept_.first_difference(s_);
@@ -301,7 +303,11 @@ void player::play_backward(const scheduled& call) {
 
 void player::play_recall(int id) {
   played_call& of = calls_.at(id);
-  if (model_.recall(id)) return keep("its state", of.memory.read(s_), of.memory_values);
+  if (model_.recall(id)) {
+    // Kept, since it may have been made on another stream, which does not wait for this one.
+    const tensor<float> state = of.memory.read(s_);
+    return keep("its state", state, of.memory_values, state);
+  }
   try {
     of.memory.read(s_);
   } catch (const stale_error&) {

@@ -17,7 +17,8 @@ namespace {
 // Never destroyed: ops of static storage may outlive any other object.
 struct all_ops {
   std::mutex guard;
-  std::map<const graphed_core*, std::weak_ptr<graphed_core>> living;
+  // In the order in which they were made, so that the same program does the same again.
+  std::vector<std::pair<const graphed_core*, std::weak_ptr<graphed_core>>> living;
 };
 all_ops& ops() {
   static auto* const all = new all_ops;
@@ -89,7 +90,7 @@ std::shared_ptr<graphed_core> graphed_core::make(erased_op op, byte_budget& budg
   auto made = std::make_shared<graphed_core>(std::move(op), budget, options);
   all_ops& all = ops();
   const std::lock_guard held{all.guard};
-  all.living.emplace(made.get(), made);
+  all.living.emplace_back(made.get(), made);
   return made;
 }
 
@@ -114,7 +115,7 @@ graphed_core::~graphed_core() {
   {
     all_ops& all = ops();
     const std::lock_guard held{all.guard};
-    all.living.erase(this);
+    std::erase_if(all.living, [this](const auto& one) { return one.first == this; });
   }
   leave([](lane&) {});
 }

@@ -133,6 +133,11 @@ void lane::retire(remains& one, std::source_location place) noexcept {
   for (recording& gone : one.recordings) {
     try {
       gone.retire(place);
+      // Which may have moved gradients aside there, behind all that the lane has seen.
+      const stream_id last = gone.last_stream();
+      if (last != order_.last() && device_.state().is_live(last)) {
+        order_.enter({device_, last}, place);
+      }
     } catch (const error& failed) {
       report_error(failed.what());
     }
