@@ -17,22 +17,29 @@ unsigned blocks_for(std::size_t items) {
   return static_cast<unsigned>(std::clamp<std::size_t>((items + threads - 1) / threads, 1, most));
 }
 
+template <class Unit>
+__device__ std::size_t copy_units(const std::uint8_t* from, std::uint8_t* to, std::size_t bytes) {
+  const std::size_t stride = std::size_t{gridDim.x} * threads;
+  const std::size_t units = bytes / sizeof(Unit);
+  for (std::size_t i = blockIdx.x * std::size_t{threads} + threadIdx.x; i < units; i += stride) {
+    reinterpret_cast<Unit*>(to)[i] = reinterpret_cast<const Unit*>(from)[i];
+  }
+  return units * sizeof(Unit);
+}
+
 // Where `from` lies is known on the device alone, so that is where its alignment is looked at.
 __global__ void __launch_bounds__(threads)
     bring_grid(read<std::uint8_t> behind, write<std::uint8_t> to) {
   const std::uint8_t* const from = behind.followed().data();
   std::uint8_t* const out = to.data();
-  const std::size_t bytes = to.size();
-  const std::size_t stride = std::size_t{gridDim.x} * threads;
-  const std::size_t first = blockIdx.x * std::size_t{threads} + threadIdx.x;
+  const auto both = reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(out);
   std::size_t done = 0;
-  if ((reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(out)) % 16 == 0) {
-    for (std::size_t i = first; i < bytes / 16; i += stride) {
-      reinterpret_cast<uint4*>(out)[i] = reinterpret_cast<const uint4*>(from)[i];
-    }
-    done = bytes / 16 * 16;
+  if (both % sizeof(uint4) == 0) {
+    done = copy_units<uint4>(from, out, to.size());
+  } else if (both % sizeof(std::uint32_t) == 0) {
+    done = copy_units<std::uint32_t>(from, out, to.size());
   }
-  for (std::size_t i = done + first; i < bytes; i += stride) out[i] = from[i];
+  copy_units<std::uint8_t>(from + done, out + done, to.size() - done);
 }
 
 }  // namespace
