@@ -1,4 +1,4 @@
-// bring on CUDA: 16 bytes a thread where both sides are aligned, else one.
+// bring on CUDA: 16 bytes a thread where both sides are aligned, else four, else one.
 //
 // Floor: the bytes, once read and once written; small ones are one node of 0.8 us.
 #include <algorithm>
