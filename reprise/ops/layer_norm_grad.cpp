@@ -94,6 +94,7 @@ std::int64_t layer_norm_weight_grad_rows(std::size_t x, std::size_t stats, std::
                                          std::int64_t width) {
   constexpr const char* op = "layer_norm_weight_grad";
   const std::int64_t rows = whole_rows(op, "x", x, width);
+  need_at_most(op, "the width", width, widest_norm_grad);
   need_elements(op, "stats", stats, 2 * static_cast<std::size_t>(rows));
   need_elements(op, "dy", dy, x);
   need_elements(op, "dgain", dgain, static_cast<std::size_t>(width));

@@ -5,6 +5,7 @@
 // blocks. A block of the second sums what the chunks left for 32 columns, a warp to each slot.
 #include "reprise/cuda/call.cuh"
 #include "reprise/ops/layer_norm_grad.hpp"
+#include "reprise/ops/put_sum.cuh"
 #include "reprise/ops/slot_sum.cuh"
 
 namespace reprise::REPRISE_BODIES::ops {
@@ -105,8 +106,7 @@ __global__ void __launch_bounds__(row_slots * 32)
   float slots[row_slots];
 #pragma unroll
   for (int s = 0; s < row_slots; ++s) slots[s] = of_slot[s][threadIdx.x];
-  float& to = for_gain ? dgain.data()[column] : dbias.data()[column];
-  to = put(rule, rule == gradient_rule::add ? to : 0.0f, fold_slots<row_slots>(slots));
+  put_sum(rule, fold_slots<row_slots>(slots), (for_gain ? dgain : dbias).data()[column]);
 }
 
 }  // namespace

@@ -18,7 +18,8 @@
 // fixed by m alone, and a column has the bits it has alone.
 //
 // dx may be x or dy itself; the others overlap nothing. Bodies throw usage_error when sizes do not
-// fit `width`. On CUDA layer_norm_weight_grad needs a workspace of m / 16 rows.
+// fit `width`, and layer_norm_weight_grad when it is over 2,097,120. On CUDA that one needs a
+// workspace of m / 16 rows.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +28,7 @@
 #include "reprise/base/gradient_rule.hpp"
 #include "reprise/kernel/kernel.hpp"
 #include "reprise/ops/math.hpp"
+#include "reprise/ops/rows.hpp"
 
 namespace reprise::REPRISE_BODIES {
 
@@ -63,6 +65,7 @@ std::int64_t layer_norm_weight_grad_rows(std::size_t x, std::size_t stats, std::
                                          std::size_t gain_rule, std::size_t bias_rule,
                                          std::int64_t width);
 
+inline constexpr std::int64_t widest_norm_grad = 32 * most_blocks_across;  // 32 columns to a block
 inline constexpr int norm_chunk_rows = 32;
 inline constexpr int norm_chunk_slots = 8;  // within a chunk of rows
 

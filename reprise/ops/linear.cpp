@@ -188,6 +188,8 @@ std::int64_t layer_rows(const char* op, argument y, argument x, argument w, std:
                         std::int64_t k) {
   const std::int64_t m = whole_rows(op, y.name, y.elements, n);
   whole_rows(op, x.name, x.elements, k);
+  need_at_most(op, "n", n, widest_layer);
+  need_at_most(op, "k", k, widest_layer);
   need_elements(op, x.name, x.elements, static_cast<std::size_t>(m * k));
   need_elements(op, w.name, w.elements, static_cast<std::size_t>(n * k));
   return m;

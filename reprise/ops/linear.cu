@@ -14,6 +14,7 @@
 
 #include "reprise/cuda/call.cuh"
 #include "reprise/ops/linear.hpp"
+#include "reprise/ops/put_sum.cuh"
 
 namespace reprise::REPRISE_BODIES::ops {
 
@@ -230,8 +231,7 @@ __global__ void __launch_bounds__(tiling<R, C, Side>::threads* tiling<R, C, Side
     if (at_row >= p.a.lines || at_column >= p.b.lines) continue;
     float sum = Side == 1 ? totals[e] : room[e / tile * stride + e % tile];
     if (p.bias != nullptr) sum = __fadd_rn(sum, p.bias[at_column]);
-    float& to = p.to[at_row * p.b.lines + at_column];
-    to = put(rule, rule == gradient_rule::add ? to : 0.0f, sum);
+    put_sum(rule, sum, p.to[at_row * p.b.lines + at_column]);
   }
 }
 
@@ -298,8 +298,7 @@ __global__ void __launch_bounds__(most_warps * 32)
     __syncthreads();
   }
   if (warp != 0 || !there) return;
-  float& to = db.data()[column];
-  to = put(rule, rule == gradient_rule::add ? to : 0.0f, total);
+  put_sum(rule, total, db.data()[column]);
 }
 
 template <class A>

@@ -9,8 +9,8 @@
 //
 // An empty bias is none. The last two put their sum, once it is finished, as the gradient_rule in
 // `rule`, a word of device memory, says: under `add` the buffer then holds old + sum, rounded once;
-// under `leave` it is not touched. n and k are arguments, at least 1; m may be 0, and then those
-// sums are 0.
+// under `leave` it is not touched. n and k are arguments, at least 1, and for the products at most
+// 4,194,240; m may be 0, and then those sums are 0.
 //
 // A is float or bf16. Products of floats follow `precision` (base/matrix_precision.hpp); those of
 // bf16, which have fewer bits, do not depend on it. What is written is f32, and so are all sums.
@@ -31,6 +31,7 @@
 #include "reprise/base/gradient_rule.hpp"
 #include "reprise/base/matrix_precision.hpp"
 #include "reprise/kernel/kernel.hpp"
+#include "reprise/ops/rows.hpp"
 
 namespace reprise::REPRISE_BODIES {
 
@@ -55,6 +56,7 @@ void add_linear(kernel_registry& registry);
 namespace ops {
 
 inline constexpr std::int64_t sum_part = 64;  // neighbouring terms that are added up first
+inline constexpr std::int64_t widest_layer = 64 * most_blocks_across;  // in CUDA's largest tiles
 
 // Rung: of lanes.hpp.
 template <class Rung, class A>

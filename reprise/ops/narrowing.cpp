@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "reprise/device/cpu_call.hpp"
 #include "reprise/kernel/registry.hpp"
+#include "reprise/ops/each_element.hpp"
 #include "reprise/ops/rows.hpp"
 
 namespace reprise::REPRISE_BODIES {
@@ -16,11 +16,9 @@ void check_narrow_to_bf16(std::size_t x, std::size_t out) {
 
 void narrow_to_bf16_cpu(cpu_call& call, read<float> x, write<bf16> out) {
   check_narrow_to_bf16(x.size(), out.size());
-  call.parallel_for(static_cast<std::int64_t>(x.size()), 32768,
-                    [&](std::int64_t first, std::int64_t last) {
-                      for (std::int64_t i = first; i < last; ++i)
-                        out.data()[i] = narrow<bf16>(x.data()[i]);
-                    });
+  const auto from = x.data();
+  const auto to = out.data();
+  each_element(call, x.size(), [=](std::int64_t i) { to[i] = narrow<bf16>(from[i]); });
 }
 
 }  // namespace ops

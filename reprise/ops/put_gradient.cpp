@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "reprise/device/cpu_call.hpp"
 #include "reprise/kernel/registry.hpp"
+#include "reprise/ops/each_element.hpp"
 #include "reprise/ops/rows.hpp"
 
 namespace reprise::REPRISE_BODIES {
@@ -17,16 +17,12 @@ void check_put_gradient(std::size_t sum, std::size_t grad) {
 void put_gradient_cpu(cpu_call& call, read<float> sum, inout<float> grad, gradient_rule rule) {
   check_put_gradient(sum.size(), grad.size());
   if (rule != gradient_rule::write && rule != gradient_rule::add) return;
-  const bool add = rule == gradient_rule::add;
-  call.parallel_for(static_cast<std::int64_t>(sum.size()), 32768,
-                    [&](std::int64_t first, std::int64_t last) {
-                      const auto from = sum.data();
-                      const auto to = grad.data();
-                      for (std::int64_t i = first; i < last; ++i) {
-                        const float old = add ? static_cast<float>(to[i]) : 0.0f;
-                        to[i] = put(rule, old, from[i]);
-                      }
-                    });
+  const auto from = sum.data();
+  const auto to = grad.data();
+  each_element(call, sum.size(), [=](std::int64_t i) {
+    const float old = rule == gradient_rule::add ? static_cast<float>(to[i]) : 0.0f;
+    to[i] = put(rule, old, from[i]);
+  });
 }
 
 }  // namespace ops

@@ -2,6 +2,7 @@
 #include "reprise/cuda/call.cuh"
 #include "reprise/ops/elementwise.cuh"
 #include "reprise/ops/put_gradient.hpp"
+#include "reprise/ops/put_sum.cuh"
 
 namespace reprise::REPRISE_BODIES::ops {
 
@@ -11,10 +12,7 @@ struct put_element {
   read<float> sum;
   inout<float> grad;
   gradient_rule rule;
-  __device__ void operator()(std::size_t i) const {
-    float& to = grad.data()[i];
-    to = put(rule, rule == gradient_rule::add ? to : 0.0f, sum.data()[i]);
-  }
+  __device__ void operator()(std::size_t i) const { put_sum(rule, sum.data()[i], grad.data()[i]); }
 };
 
 }  // namespace
