@@ -28,8 +28,8 @@ REPRISE_HD constexpr gradient_rule gradient_rule_of(std::int32_t word) {
 }
 
 // What the buffer holds after `write` or `add`: the finished sum, or old + sum, rounded once. `old`
-// counts under `add` alone; under `write` give anything.
-REPRISE_HD inline float put(gradient_rule rule, float old, float sum) {
+// counts under `add` alone; under `write` give anything. On the CPU; kernels have ops/put_sum.cuh.
+inline float put(gradient_rule rule, float old, float sum) {
   return rule == gradient_rule::add ? old + sum : sum;
 }
 

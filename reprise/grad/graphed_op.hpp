@@ -131,7 +131,7 @@ class graphed {
   // Whatever it throws, no frame is owned by a half-written state.
   forward_result forward(site at, operands given);
   // A forward that cannot need a backward: leaves frames and their owners alone. Eager, or by a
-  // recording of its own that holds no saved tensors.
+  // recording of its own, which no backward reads.
   forward_result infer(site at, operands given);
 
   // Forms the gradients of one forward, in stream order: those of inputs are returned, those of

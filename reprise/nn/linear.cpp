@@ -84,7 +84,7 @@ void linear::backward(backward_scope& run) const {
   const parameter* const weight = trains_weight_ ? weight_ : nullptr;
   if (run.in_force().casts == cast_mode::none) {
     form_gradients<float>(run, x, weight, dy, run.saved(x), values_of(*weight_), n_, k_);
-  } else {
+  } else if (weight != nullptr || run.wants(x)) {  // the bias's gradient is of dy as it comes
     const view<bf16> narrow_dy = run.scratch<bf16>({run.shape(x)[0], n_});
     launch(run, narrow_to_bf16, read<float>{dy}, write<bf16>{narrow_dy});
     form_gradients<bf16>(run, x, weight, narrow_dy, run.saved<bf16>(rounded_x),

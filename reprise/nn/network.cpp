@@ -3,13 +3,44 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <span>
+#include <string_view>
 
 #include "reprise/base/error.hpp"
 #include "reprise/base/mutant.hpp"
+#include "reprise/grad/checkpoint.hpp"
 
 namespace reprise::nn {
 
+// What one forward keeps for its backward, and how far that has come.
+struct network_pass {
+  struct stamp {
+    std::shared_ptr<const version_counter::count> count;  // null: not looked at
+    std::uint64_t value = 0;
+
+    bool moved() const { return count != nullptr && count->load() != value; }
+  };
+  // A stretch of layers. Of a checkpointed one the tickets are those of its recompute, from that
+  // until its backward has passed.
+  struct part {
+    std::vector<forward_ticket> tickets;  // by layer
+    std::optional<checkpoint> span;
+    std::optional<operand> from;  // what the span read, of this version
+    stamp read;
+    std::vector<stamp> used;  // of the span: what each of its layers uses, one after another
+  };
+  std::vector<part> parts;  // empty: the backward has passed
+  std::size_t layers = 0;
+
+  std::size_t left = 0;                  // the backward of layers from here on has passed
+  tensor<float> gradient;                // of what layer left - 1 wrote
+  std::vector<const parameter*> formed;  // that layers from there on have given a gradient
+};
+
 namespace {
+
+using stamp = network_pass::stamp;
 
 // What was bound to another layer's input, bound to this one's.
 operand bound_to(const input<float>& x, operand from) {
@@ -18,28 +49,11 @@ operand bound_to(const input<float>& x, operand from) {
   return from;
 }
 
-void add_counts(grad_counts& a, const grad_counts& b) {
-  a.forward_capture += b.forward_capture;
-  a.forward_shared += b.forward_shared;
-  a.forward_replay += b.forward_replay;
-  a.backward_capture += b.backward_capture;
-  a.backward_replay += b.backward_replay;
-  a.stale_replay += b.stale_replay;
-  a.stale_by_pool += b.stale_by_pool;
-  a.inference += b.inference;
-  a.stale_us += b.stale_us;
-  for (std::size_t i = 0; i < eager_causes; ++i) {
-    a.eager_forward[i] += b.eager_forward[i];
-    a.eager_backward[i] += b.eager_backward[i];
-  }
+stamp stamp_of(const std::shared_ptr<const version_counter::count>& count) {
+  return {count, count ? count->load() : 0};
 }
 
 }  // namespace
-
-bool network::trains_any(const signature& declared) {
-  return std::ranges::any_of(declared.uses(),
-                             [](const declared_use& use) { return use.trained != nullptr; });
-}
 
 void network::append(graphed_layer made) {
   layers_.push_back(std::move(made));
@@ -72,23 +86,15 @@ const input<float>& network::x() const {
   return layers_.front().x;
 }
 
-std::shared_ptr<checkpoint> network::checkpoint_of(const stretch& span) const {
+std::vector<philox_counter*> network::counters_of(const stretch& over) const {
   std::vector<philox_counter*> counters;
-  for (std::size_t i = span.first; i < span.last; ++i) {
+  for (std::size_t i = over.first; i < over.last; ++i) {
     philox_counter* const from = layers_[i].draws_from;
     if (from != nullptr && std::ranges::find(counters, from) == counters.end()) {
       counters.push_back(from);
     }
   }
-  if (counters.empty()) return std::make_shared<checkpoint>(span.checkpointed);
-  if (counters.size() > 1) {
-    throw usage_error{
-        fmt::format("network: checkpointed span '{}' draws from {} counters; let its "
-                    "layers draw from one",
-                    span.checkpointed, counters.size())};
-  }
-  return std::make_shared<checkpoint>(span.checkpointed,
-                                      std::initializer_list<philox_counter*>{counters.front()});
+  return counters;
 }
 
 tensor<float> network::run(site at, const stretch& over, const operand& x,
@@ -106,15 +112,23 @@ tensor<float> network::run(site at, const stretch& over, const operand& x,
 
 network_call network::forward(site at, const operand& x) {
   static_cast<void>(this->x());  // refuses a network without layers
-  network_call call;
+  network_call call{{}, std::make_shared<network_pass>()};
+  network_pass& pass = *call.pass;
+  pass.layers = pass.left = layers_.size();
   operand from = x;
   for (const stretch& over : stretches_) {
-    network_call::part& part = call.parts.emplace_back();
+    network_pass::part& part = pass.parts.emplace_back();
     if (over.checkpointed.empty()) {
       call.y = run(at, over, from, part.tickets);
     } else {
-      part.span = checkpoint_of(over);
+      part.span.emplace(over.checkpointed, std::span<philox_counter* const>{counters_of(over)});
       part.from = from;
+      part.read = stamp_of(from.version);
+      for (std::size_t i = over.first; i < over.last; ++i) {
+        for (const declared_use& use : layers_[i].uses) {
+          part.used.push_back(stamp_of(use.weight->version.shared()));
+        }
+      }
       call.y = part.span->forward([&] {
         std::vector<forward_ticket> dropped;
         return run(at, over, from, dropped);
@@ -140,41 +154,105 @@ tensor<float> network::infer(site at, const operand& x) {
 
 std::size_t network::first_needed(bool wants_x) const {
   if (wants_x || REPRISE_MUTANT(backward_goes_through_frozen_layers)) return 0;
-  const auto first = std::ranges::find(layers_, true, &graphed_layer::trains);
+  const auto first = std::ranges::find_if(layers_, [](const graphed_layer& each) {
+    return std::ranges::any_of(each.uses,
+                               [](const declared_use& use) { return use.trained != nullptr; });
+  });
   return static_cast<std::size_t>(first - layers_.begin());
+}
+
+network_pass& network::owed_by(const network_call& call, const tensor<float>& dy) const {
+  if (!call.pass || layers_.empty()) {
+    throw usage_error{"network: this is no forward of this network as it is now; run one"};
+  }
+  network_pass& pass = *call.pass;
+  if (pass.parts.empty()) {
+    throw usage_error{"network: this forward has had its backward; run another forward"};
+  }
+  if (pass.parts.size() != stretches_.size() || pass.layers != layers_.size()) {
+    throw usage_error{"network: this is no forward of this network as it is now; run one"};
+  }
+  if (!dy) throw usage_error{"network: the backward has no gradient of y; give one"};
+  for (std::size_t i = pass.left; i < layers_.size(); ++i) {
+    for (const declared_use& use : layers_[i].uses) {
+      if (std::ranges::find(pass.formed, use.weight) == pass.formed.end()) continue;
+      if (use.weight->has_grad) continue;
+      throw usage_error{fmt::format(
+          "network: layer '{}': the gradient of '{}' was dropped before the backward that formed "
+          "it came to its end; run the forward again",
+          layers_[i].op.name(), use.name)};
+    }
+  }
+  return pass;
+}
+
+// Its recompute takes versions as they are then, so they are compared here.
+void network::require_unchanged(const stretch& over, const network_pass& pass,
+                                std::size_t p) const {
+  const network_pass::part& part = pass.parts[p];
+  const auto refuse = [](const graphed& op, std::string_view kind, std::string_view which) {
+    throw stale_error{fmt::format(
+        "op '{}': {} '{}' was changed in place since the forward that saved it; run the backward "
+        "before the change, or the forward again",
+        op.name(), kind, which)};
+  };
+  auto used = part.used.begin();
+  for (std::size_t i = over.first; i < over.last; ++i) {
+    for (const declared_use& use : layers_[i].uses) {
+      if (used++->moved()) refuse(layers_[i].op, "parameter", use.name);
+    }
+  }
+  if (part.read.moved()) refuse(layers_[over.first].op, "input", layers_[over.first].x_name);
+}
+
+void network::recompute(site at, const stretch& over, network_pass& pass, std::size_t p) {
+  if (!REPRISE_MUTANT(span_is_recomputed_of_new_weights)) require_unchanged(over, pass, p);
+  network_pass::part& part = pass.parts[p];
+  operand from = *part.from;
+  if (from.held) from.bound.to.data = from.held->now().data;
+  std::vector<forward_ticket> tickets;
+  part.span->recompute([&] { run(at, over, from, tickets); });
+  part.tickets = std::move(tickets);
 }
 
 tensor<float> network::backward(site at, const network_call& call, const tensor<float>& dy,
                                 bool wants_x) {
-  if (call.parts.size() != stretches_.size() || layers_.empty()) {
-    throw usage_error{"network: this is no forward of this network as it is now; run one"};
-  }
+  const bool keeps = REPRISE_MUTANT(network_backward_keeps_its_tickets);
+  network_pass& pass = owed_by(call, dy);
   const std::size_t first = first_needed(wants_x);
-  tensor<float> gradient = dy;
+  if (pass.left == layers_.size() || REPRISE_MUTANT(failed_network_backward_begins_again)) {
+    pass.left = layers_.size();
+    pass.gradient = dy;
+  }
   for (std::size_t p = stretches_.size(); p-- > 0;) {
     const stretch& over = stretches_[p];
     if (over.last <= first) break;
-    const network_call::part& part = call.parts[p];
-    std::vector<forward_ticket> again;
-    if (part.span) {
-      part.span->recompute([&] { run(at, over, *part.from, again); });
-    }
-    const std::vector<forward_ticket>& tickets = part.span ? again : part.tickets;
-    for (std::size_t i = over.last; i-- > std::max(first, over.first);) {
+    if (over.first >= pass.left) continue;  // passed in a call that threw
+    network_pass::part& part = pass.parts[p];
+    if (part.span && part.tickets.empty()) recompute(at, over, pass, p);
+    while (pass.left > std::max(first, over.first)) {
+      const std::size_t i = pass.left - 1;
       graphed_layer& each = layers_[i];
       const bool formed = i > first || wants_x;
       const wanted what = formed ? wanted::only(each.x) : wanted::parameters_only();
-      const grad_result result =
-          each.op.backward(at, tickets[i - over.first], {gradient_of(each.y, gradient)}, what);
-      gradient = formed ? result[each.x] : tensor<float>{};
+      const grad_result result = each.op.backward(at, part.tickets[i - over.first],
+                                                  {gradient_of(each.y, pass.gradient)}, what);
+      pass.gradient = formed ? result[each.x] : tensor<float>{};
+      for (const declared_use& use : each.uses) {
+        if (use.weight->has_grad) pass.formed.push_back(use.weight);
+      }
+      pass.left = i;
     }
+    if (!keeps) part.tickets.clear();
   }
-  return wants_x ? gradient : tensor<float>{};
+  const tensor<float> dx = wants_x ? pass.gradient : tensor<float>{};
+  if (!keeps) pass = {};  // layers that ran no backward owe none any more
+  return dx;
 }
 
 grad_counts network::counts() const {
   grad_counts all;
-  for (const graphed_layer& each : layers_) add_counts(all, each.op.counts());
+  for (const graphed_layer& each : layers_) all += each.op.counts();
   return all;
 }
 

@@ -10,18 +10,19 @@
 // A layer is a differentiable op (reprise/grad/graphed_op.hpp) with an input `x` and an output `y`
 // of f32 beside whatever else it has, of which nothing may be wanted. One that says `static
 // constexpr bool only_in_training = true` is the identity in inference, and left out of it. Spans
-// of layers can be checkpointed. Layers are added by one thread; calls may come from any, as those
-// of graphed ops may.
+// of layers can be checkpointed.
+//
+// Layers are added by one thread; calls may come from any, as those of graphed ops may. Where
+// layers draw or spans are checkpointed there is one caller at a time: a recompute sets their
+// counters back while it runs. So there is for the backward of one forward.
 #pragma once
 
 #include <concepts>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "reprise/grad/checkpoint.hpp"
 #include "reprise/grad/graphed_op.hpp"
 
 namespace reprise::nn {
@@ -32,18 +33,13 @@ concept layer = differentiable<L> && requires(const L& l) {
   { l.y } -> std::convertible_to<output<float>>;
 };
 
+struct network_pass;  // network.cpp
+
 // One forward of a network. Copies are the same forward; when the last goes, nothing is owed for
 // it.
 struct network_call {
-  tensor<float> y;  // of the last layer
-
-  // By part of the network, a stretch of layers or a checkpointed span.
-  struct part {
-    std::vector<forward_ticket> tickets;  // by layer; of a checkpointed span none
-    std::optional<operand> from;          // what a checkpointed span read
-    std::shared_ptr<checkpoint> span;
-  };
-  std::vector<part> parts;
+  tensor<float> y;                     // of the last layer
+  std::shared_ptr<network_pass> pass;  // what its backward needs
 };
 
 class network {
@@ -65,10 +61,12 @@ class network {
     if constexpr (requires { L::only_in_training; }) only_in_training = L::only_in_training;
     const input<float> x = op.x;
     const output<float> y = op.y;
-    philox_counter* const draws_from = op.describe().random();
-    const bool trains = trains_any(op.describe());
-    append({graphed_op<L>{std::move(op), *budget_, options}, x, y, draws_from, trains,
-            only_in_training});
+    const signature& declared = op.describe();
+    std::string x_name = declared.inputs()[static_cast<std::size_t>(x.slot())].name;
+    std::vector<declared_use> uses{declared.uses().begin(), declared.uses().end()};
+    philox_counter* const draws_from = declared.random();
+    append({graphed_op<L>{std::move(op), *budget_, options}, x, y, std::move(x_name),
+            std::move(uses), draws_from, only_in_training});
   }
   // From here on layers belong to a checkpointed span of that label, until end_checkpoint. Throws
   // usage_error inside of another, and where one ends that did not begin.
@@ -87,7 +85,16 @@ class network {
   tensor<float> infer(site at, const operand& x);
   // The layers in reverse: gradients of parameters are written, or added to what is there, and that
   // of x is returned where it is wanted (else empty). Layers in front of the first that trains
-  // anything then run no backward. Throws what graphed::backward throws.
+  // anything then run no backward.
+  //
+  // A forward has one backward; with it goes all that was kept for it. One that throws is gone on
+  // with when it is called again, from the layer that failed and with the gradient that came there,
+  // whatever dy is by then: each gradient is added once.
+  //
+  // Throws usage_error where dy is empty, for a second backward of a forward, for a forward of
+  // other layers, and where a gradient that was formed before a failure has been dropped since;
+  // stale_error when a parameter or an input was changed in place since the forward, in a
+  // checkpointed span too; and what graphed::backward throws.
   tensor<float> backward(site at, const network_call& call, const tensor<float>& dy,
                          bool wants_x = false);
 
@@ -99,8 +106,9 @@ class network {
     graphed op;
     input<float> x;
     output<float> y;
+    std::string x_name;
+    std::vector<declared_use> uses;
     philox_counter* draws_from;  // null: it draws nothing
-    bool trains;
     bool only_in_training;
   };
   struct stretch {
@@ -109,13 +117,16 @@ class network {
     std::string checkpointed;  // its label; empty: it is not
   };
 
-  static bool trains_any(const signature& declared);
   void append(graphed_layer made);
-  std::shared_ptr<checkpoint> checkpoint_of(const stretch& span) const;
+  std::vector<philox_counter*> counters_of(const stretch& over) const;
   // Runs the layers of a stretch and appends their tickets.
   tensor<float> run(site at, const stretch& over, const operand& x,
                     std::vector<forward_ticket>& tickets);
   std::size_t first_needed(bool wants_x) const;
+  network_pass& owed_by(const network_call& call, const tensor<float>& dy) const;
+  // Of part p of the pass, a checkpointed span: its layers once more, for their tickets.
+  void recompute(site at, const stretch& over, network_pass& pass, std::size_t p);
+  void require_unchanged(const stretch& over, const network_pass& pass, std::size_t p) const;
 
   byte_budget* budget_;
   graphed_options options_;

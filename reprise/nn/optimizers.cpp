@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <ranges>
+#include <utility>
 
 #include "reprise/base/error.hpp"
 #include "reprise/base/mutant.hpp"
@@ -50,6 +54,40 @@ view<float> part(view<float> all, const updated_span& span) {
   return all.subview(span.begin, span.end - span.begin);
 }
 
+bool has_gradients(const parameter_set& set) {
+  return std::ranges::any_of(std::views::iota(std::size_t{0}, set.size()),
+                             [&](std::size_t i) { return set[i].has_grad; });
+}
+
+// What both optimizers are: a step that runs `kernel_of` for each span, and one run of it.
+template <class F>
+step update_step(signature& declared, parameter_set& set, F kernel_of) {
+  declare_gradients(declared, set);
+  declared.state("weights", as_tensor(set.values()));
+  return step{declared, [&set, kernel_of = std::move(kernel_of)](step_scope& run) {
+                for (const updated_span& span : updated_spans(set)) kernel_of(run, span);
+              }};
+}
+
+void run_update(site at, replay_cache& through, const step& update, parameter_set& set,
+                const binding& words) {
+  const update_change changes{set};
+  through.run(at, update, {words});
+}
+
+const adamw_options& validated(const adamw_options& options) {
+  for (const float beta : {options.beta1, options.beta2}) {
+    if (beta >= 0 && beta < 1) continue;
+    throw usage_error{fmt::format(
+        "adamw: a beta of {} does not decay; give one of 0 at least and less than 1", beta)};
+  }
+  if (!(options.eps > 0)) {
+    throw usage_error{
+        fmt::format("adamw: an eps of {} may divide zero by zero; give one over 0", options.eps)};
+  }
+  return options;
+}
+
 }  // namespace
 
 std::vector<updated_span> updated_spans(const parameter_set& set) {
@@ -76,80 +114,53 @@ sgd::sgd(parameter_set& of, pool& memory, stream_ref stream, const sgd_options& 
 }
 
 step sgd::make() {
-  declare_gradients(declared_, *set_);
-  declared_.state("weights", as_tensor(set_->values()));
   if (velocity_.size() != 0) declared_.state("velocity", as_tensor(velocity_.all()));
-  return step{declared_, [this](step_scope& run) {
-                for (const updated_span& span : updated_spans(*set_)) {
-                  const view<float> velocity =
-                      velocity_.size() == 0 ? view<float>{} : part(velocity_, span);
-                  launch(run, reprise::sgd, read<float>{run[words_]},
-                         read<float>{part(set_->gradients(), span)}, inout<float>{velocity},
-                         inout<float>{part(set_->values(), span)});
-                }
-              }};
+  return update_step(declared_, *set_, [this](step_scope& run, const updated_span& span) {
+    const view<float> velocity = velocity_.size() == 0 ? view<float>{} : part(velocity_, span);
+    launch(run, reprise::sgd, read<float>{run[words_]}, read<float>{part(set_->gradients(), span)},
+           inout<float>{velocity}, inout<float>{part(set_->values(), span)});
+  });
 }
 
 void sgd::update(site at, replay_cache& through) {
-  if (updated_spans(*set_).empty()) return;
+  if (!has_gradients(*set_)) return;
   const std::array<float, 3> words{options_.rate, options_.momentum, options_.weight_decay};
-  const update_change changes{*set_};
-  through.run(at, step_, {words_.from_host(words)});
+  run_update(at, through, step_, *set_, words_.from_host(words));
 }
 
 adamw::adamw(parameter_set& of, pool& memory, stream_ref stream, const adamw_options& options)
-    : set_{&of}, options_{options}, moments_{memory, 2 * of.elements(), stream}, step_{make()} {
-  for (const float beta : {options.beta1, options.beta2}) {
-    if (beta >= 0 && beta < 1) continue;
-    throw usage_error{fmt::format(
-        "adamw: a beta of {} does not decay; give one of 0 at least and less than 1", beta)};
-  }
+    : set_{&of},
+      options_{validated(options)},
+      moments_{memory, 2 * of.elements(), stream},
+      step_{make()} {
   fill(stream, write<float>{moments_.all()}, 0.0F);
 }
 
 step adamw::make() {
-  declare_gradients(declared_, *set_);
-  declared_.state("weights", as_tensor(set_->values()));
   declared_.state("moments", as_tensor(moments_.all()));
-  return step{declared_, [this](step_scope& run) {
-                for (const updated_span& span : updated_spans(*set_)) {
-                  launch(run, reprise::adamw, read<float>{run[words_]},
-                         read<float>{part(set_->gradients(), span)},
-                         inout<float>{part(first_moments(), span)},
-                         inout<float>{part(second_moments(), span)},
-                         inout<float>{part(set_->values(), span)});
-                }
-              }};
-}
-
-void adamw::count_update() {
-  ++updates_;
-  left1_ *= static_cast<double>(options_.beta1);
-  left2_ *= static_cast<double>(options_.beta2);
-}
-
-void adamw::set_updates(std::uint64_t count) {
-  updates_ = 0;
-  left1_ = left2_ = 1;
-  while (updates_ != count) count_update();
+  return update_step(declared_, *set_, [this](step_scope& run, const updated_span& span) {
+    launch(run, reprise::adamw, read<float>{run[words_]},
+           read<float>{part(set_->gradients(), span)}, inout<float>{part(first_moments(), span)},
+           inout<float>{part(second_moments(), span)}, inout<float>{part(set_->values(), span)});
+  });
 }
 
 void adamw::update(site at, replay_cache& through) {
-  if (updated_spans(*set_).empty()) return;
-  const double left1 = left1_ * static_cast<double>(options_.beta1);
-  const double left2 = left2_ * static_cast<double>(options_.beta2);
+  if (!has_gradients(*set_)) return;
+  // Of how many updates there were, and not kept up by products: what goes on from a count has the
+  // bits of what never stopped.
+  const auto correction = [t = static_cast<double>(updates_ + 1)](float beta) {
+    return static_cast<float>(1 - std::pow(static_cast<double>(beta), t));
+  };
   const std::array<float, 7> words{options_.rate,
                                    options_.beta1,
                                    options_.beta2,
                                    options_.eps,
                                    options_.weight_decay,
-                                   static_cast<float>(1 - left1),
-                                   static_cast<float>(1 - left2)};
-  {
-    const update_change changes{*set_};
-    through.run(at, step_, {words_.from_host(words)});
-  }
-  count_update();
+                                   correction(options_.beta1),
+                                   correction(options_.beta2)};
+  run_update(at, through, step_, *set_, words_.from_host(words));
+  ++updates_;
 }
 
 }  // namespace reprise::nn

@@ -72,8 +72,8 @@ struct adamw_options {
 
 class adamw {
  public:
-  // Both moments begin as zeros, in the order of `stream`. Throws usage_error unless both betas are
-  // at least 0 and less than 1.
+  // Both moments begin as zeros, in the order of `stream`. Throws usage_error, and takes no
+  // memory, unless both betas are at least 0 and less than 1, and eps is over 0.
   adamw(parameter_set& of, pool& memory, stream_ref stream, const adamw_options& options);
   adamw(const adamw&) = delete;
   adamw& operator=(const adamw&) = delete;
@@ -85,7 +85,7 @@ class adamw {
   const adamw_options& options() const { return options_; }
   // To save and restore, with the moments: how many updates there were.
   std::uint64_t updates() const { return updates_; }
-  void set_updates(std::uint64_t count);
+  void set_updates(std::uint64_t count) { updates_ = count; }
   // As parameter_set::values lies.
   view<float> first_moments() const { return moments_.all().subview(0, set_->elements()); }
   view<float> second_moments() const {
@@ -95,13 +95,10 @@ class adamw {
 
  private:
   step make();
-  void count_update();
 
   parameter_set* set_;
   adamw_options options_;
   std::uint64_t updates_ = 0;
-  double left1_ = 1;  // beta1 to the power of updates_, by one product each
-  double left2_ = 1;
   buffer<float> moments_;
   signature declared_{"adamw"};
   input<float> words_ = declared_.in<float>("hyper-parameters", {7});

@@ -2,6 +2,7 @@
 #include "reprise/nn/network.hpp"
 
 #include <functional>
+#include <utility>
 
 #include "reprise/nn/dropout.hpp"
 #include "reprise/nn/gelu.hpp"
@@ -70,11 +71,16 @@ class networks : public on_each_device {
       const tensor<float> dy = tensor_of(here, numbers(m * n, 10 + i), {m, n});
       found.dx = host_of(here, net.backward(here.work, calls[i], dy, true));
     }
+    found.gradients = all_gradients();
+    return found;
+  }
+  std::vector<float> all_gradients() {
+    std::vector<float> all;
     for (std::size_t i = 0; i < set.size(); ++i) {
       const std::vector<float> one = gradient_of_parameter(here, set[i]);
-      found.gradients.insert(found.gradients.end(), one.begin(), one.end());
+      all.insert(all.end(), one.begin(), one.end());
     }
-    return found;
+    return all;
   }
   static void expect_same(const seen& a, const seen& b) {
     EXPECT_TRUE(same_bits(a.y, b.y));
@@ -173,13 +179,124 @@ TEST_P(networks, run_no_backward_in_front_of_what_trains) {
   EXPECT_FALSE(set.at("in.weight").has_grad);
 }
 
-TEST_P(networks, refuse_a_backward_of_weights_that_an_update_has_moved) {
-  nn::network net = made();
-  const nn::network_call call =
-      net.forward(here.work, operand{net.x(), tensor_of(here, numbers(m * k, 1), {m, k})});
-  set.at("out.weight").version.bump();
+// In the usual loop the call before dies when the new one is there.
+TEST_P(networks, owe_nothing_in_front_of_what_trains_once_their_backward_has_passed) {
+  for (const char* const frozen : {"in.weight", "in.bias"}) set.at(frozen).grad = {};
+  nn::network net{budget, {.conflict = hold{}}};
+  net.add(nn::linear{set.at("in.weight"), set.at("in.bias")});
+  net.add(nn::gelu{});
+  net.add(nn::linear{set.at("out.weight"), set.at("out.bias")});
   const tensor<float> dy = tensor_of(here, numbers(m * n, 2), {m, n});
-  EXPECT_THROW(net.backward(here.work, call, dy), stale_error);
+  nn::network_call call;
+  for (unsigned i = 0; i < 3; ++i) {
+    call = net.forward(here.work, operand{net.x(), tensor_of(here, numbers(m * k, i), {m, k})});
+    net.backward(here.work, call, dy);
+  }
+  EXPECT_EQ(net.counts().forward_capture, 3U);
+  EXPECT_EQ(net.counts().forward_replay, 2U * 3);
+  EXPECT_EQ(net.counts().eager_forwards(), 0U);
+}
+
+std::string staleness(const std::function<void()>& of) {
+  try {
+    of();
+  } catch (const stale_error& refused) {
+    return refused.what();
+  }
+  return "nothing was stale";
+}
+
+TEST_P(networks, refuse_a_backward_of_weights_that_an_update_has_moved) {
+  const std::string since =
+      " was changed in place since the forward that saved it; run the backward before the change, "
+      "or the forward again";
+  const std::vector<std::pair<std::string, std::string>> moved{
+      {"in.weight", "op 'linear': parameter 'weight'"},
+      {"norm.bias", "op 'layer_norm': parameter 'bias'"},
+      {"out.bias", "op 'linear': parameter 'bias'"}};
+  const tensor<float> dy = tensor_of(here, numbers(m * n, 2), {m, n});
+  for (const span where : {span::none, span::middle, span::all}) {
+    SCOPED_TRACE("span " + std::to_string(static_cast<int>(where)));
+    nn::network net = made(where);
+    const tensor<float> x = tensor_of(here, numbers(m * k, 1), {m, k});
+    for (const auto& [name, told] : moved) {
+      const nn::network_call call = net.forward(here.work, operand{net.x(), x});
+      set.at(name).version.bump();
+      EXPECT_EQ(staleness([&] { net.backward(here.work, call, dy); }), told + since);
+    }
+    const nn::network_call call = net.forward(here.work, operand{net.x(), x});
+    tensor<float>{x}.changed();
+    EXPECT_EQ(staleness([&] { net.backward(here.work, call, dy); }),
+              "op 'linear': input 'x'" + since);
+  }
+}
+
+// x is a gradient that another op lends, and moves before its next backward.
+TEST_P(networks, recompute_a_span_from_where_its_input_lies_by_then) {
+  nn::network lender{budget, {.returned = gradients::moved}};
+  lender.add(nn::gelu{});
+  const auto lent = [&](unsigned seed) {
+    const nn::network_call call = lender.forward(
+        here.work, operand{lender.x(), tensor_of(here, numbers(m * k, seed), {m, k})});
+    const tensor<float> dy = tensor_of(here, numbers(m * k, seed + 1), {m, k});
+    return lender.backward(here.work, call, dy, true);
+  };
+  const auto gradients_of = [&](span where, const tensor<float>& x) {
+    nn::network net = made(where);
+    set.drop_gradients();
+    counter.set(9, 0);
+    const nn::network_call call = net.forward(here.work, operand{net.x(), x});
+    lent(50);
+    net.backward(here.work, call, tensor_of(here, numbers(m * n, 2), {m, n}));
+    return all_gradients();
+  };
+  lent(1);
+  const tensor<float> x = lent(3);
+  const tensor<float> copied = tensor_of(here, host_of(here, x), {m, k});
+  const view<float> before = x.get();
+  const std::vector<float> recomputed = gradients_of(span::all, x);
+  EXPECT_NE(x.get().data(), before.data()) << "it has moved";
+  EXPECT_TRUE(same_bits(recomputed, gradients_of(span::none, copied)));
+}
+
+TEST_P(networks, draw_from_several_counters_in_one_checkpointed_span) {
+  philox_counter other{11};
+  const auto y_and_dx = [&](bool checkpointed) {
+    counter.set(9, 0);
+    other.set(11, 0);
+    nn::network net{budget};
+    if (checkpointed) net.begin_checkpoint("both");
+    net.add(nn::dropout{0.5F, counter});
+    net.add(nn::gelu{});
+    net.add(nn::dropout{0.25F, other});
+    if (checkpointed) net.end_checkpoint();
+    const tensor<float> x = tensor_of(here, numbers(m * k, 1), {m, k});
+    const nn::network_call call = net.forward(here.work, operand{net.x(), x});
+    std::vector<float> both = host_of(here, call.y);
+    const tensor<float> dy = tensor_of(here, numbers(m * k, 2), {m, k});
+    const std::vector<float> dx = host_of(here, net.backward(here.work, call, dy, true));
+    both.insert(both.end(), dx.begin(), dx.end());
+    EXPECT_EQ(counter.next(), other.next());
+    return both;
+  };
+  EXPECT_TRUE(same_bits(y_and_dx(true), y_and_dx(false)));
+}
+
+// An eager backward runs the forward again, which rounds x and the weight: two kernels more.
+TEST_P(networks, round_no_gradient_that_no_product_reads) {
+  set.at("in.weight").grad = {};
+  const auto kernels = [&](cast_mode casts) {
+    const precision_scope in{{matrix_precision::full, casts}};
+    nn::network net{budget, {.record = false}};
+    net.add(nn::linear{set.at("in.weight"), set.at("in.bias")});
+    const nn::network_call call =
+        net.forward(here.work, operand{net.x(), tensor_of(here, numbers(m * k, 1), {m, k})});
+    const tensor<float> dy = tensor_of(here, numbers(m * inner, 2), {m, inner});
+    const std::uint64_t before = (*here.calls)[seam_call::kernel];
+    net.backward(here.work, call, dy);
+    return (*here.calls)[seam_call::kernel] - before;
+  };
+  EXPECT_EQ(kernels(cast_mode::bf16), kernels(cast_mode::none) + 2);
 }
 
 TEST_P(networks, take_images_from_the_host) {
@@ -228,15 +345,22 @@ TEST_P(refusals, of_checkpointed_spans_say_how_they_nest) {
   EXPECT_EQ(refusal([&] { net.begin_checkpoint("two"); }),
             "network: checkpointed span 'two' has no label, or begins inside of another; name "
             "each, and end one before the next");
-  philox_counter other{1};
-  net.add(nn::dropout{0.5F, counter});
-  net.add(nn::dropout{0.5F, other});
-  net.end_checkpoint();
+}
+
+TEST_P(refusals, of_a_backward_say_what_it_was_called_with) {
+  nn::network net{budget};
+  net.add(nn::gelu{});
   const tensor<float> there = tensor_of(here, std::vector<float>(4, 1.0F), {2, 2});
-  EXPECT_EQ(refusal([&] {
-              net.forward(here.work, operand{net.x(), there});
-            }),
-            "network: checkpointed span 'one' draws from 2 counters; let its layers draw from one");
+  const nn::network_call call = net.forward(here.work, operand{net.x(), there});
+  EXPECT_EQ(refusal([&] { net.backward(here.work, call, {}); }),
+            "network: the backward has no gradient of y; give one");
+  EXPECT_TRUE(net.backward(here.work, call, there, true));
+  EXPECT_EQ(refusal([&] { net.backward(here.work, call, there, true); }),
+            "network: this forward has had its backward; run another forward");
+  const nn::network_call of_one = net.forward(here.work, operand{net.x(), there});
+  net.add(nn::gelu{});
+  EXPECT_EQ(refusal([&] { net.backward(here.work, of_one, there); }),
+            "network: this is no forward of this network as it is now; run one");
 }
 
 INSTANTIATE_TEST_SUITE_P(devices, refusals, testing::Values("cpu"), name_of_device);

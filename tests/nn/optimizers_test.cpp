@@ -201,8 +201,35 @@ TEST_P(optimizers, go_on_from_a_count_of_updates_and_their_moments) {
   EXPECT_TRUE(same_bits(read_back<float>(here.work, set.values()), expected));
 }
 
-TEST_P(optimizers, refuse_moments_that_never_decay) {
-  EXPECT_THROW(nn::adamw(set, here.memory, here.work, {.beta2 = 1}), usage_error);
+// No loop counts them: one that did would take hours.
+TEST_P(optimizers, go_on_from_any_count_of_updates) {
+  nn::adamw by{set, here.memory, here.work, {.weight_decay = 0}};
+  constexpr std::uint64_t many = std::uint64_t{1} << 40;
+  by.set_updates(many);
+  give_gradient(2, {1.0F});
+  const float before = values(2)[0];
+  by.update(here.work, cache);
+  EXPECT_EQ(by.updates(), many + 1);
+  // By moments that begin as zeros and are not biased any more: (1 - beta1) / sqrt(1 - beta2).
+  EXPECT_NEAR(values(2)[0], before - 1e-3F * 0.1F / std::sqrt(0.001F), 1e-6F);
+}
+
+TEST_P(optimizers, refuse_what_they_cannot_update_by_before_they_take_memory) {
+  const auto refused = [&](const nn::adamw_options& options) -> std::string {
+    const std::uint64_t taken = (*here.calls)[seam_call::allocate];
+    try {
+      const nn::adamw by{set, here.memory, here.work, options};
+    } catch (const usage_error& refusal) {
+      EXPECT_EQ((*here.calls)[seam_call::allocate], taken);
+      return refusal.what();
+    }
+    return "nothing was refused";
+  };
+  EXPECT_EQ(refused({.beta2 = 1}),
+            "adamw: a beta of 1 does not decay; give one of 0 at least and less than 1");
+  EXPECT_EQ(refused({.eps = 0}), "adamw: an eps of 0 may divide zero by zero; give one over 0");
+  EXPECT_EQ(refused({.eps = -1e-8F}),
+            "adamw: an eps of -1e-08 may divide zero by zero; give one over 0");
 }
 
 // Three updates of one parameter, the last of which fails once and is asked for again.

@@ -293,6 +293,21 @@ TEST_P(layer_norm_grad_op, refuse_sizes_that_do_not_fit) {
   EXPECT_THROW(dw(4, 8, 4, 4, 1, 2, 4), usage_error);
 }
 
+TEST(layer_norm_grad, of_more_columns_than_a_grid_of_blocks_covers_is_refused) {
+  constexpr std::int64_t most = 2'097'120;  // 65,535 blocks of 32
+  constexpr auto columns = static_cast<std::size_t>(most);
+  EXPECT_EQ(ops::layer_norm_weight_grad_rows(columns, 2, columns, columns, columns, 1, 1, most), 1);
+  try {
+    constexpr std::size_t more = columns + 1;
+    ops::layer_norm_weight_grad_rows(more, 2, more, more, more, 1, 1, most + 1);
+    FAIL() << "taken";
+  } catch (const usage_error& refused) {
+    EXPECT_STREQ(refused.what(),
+                 "layer_norm_weight_grad: the width is 2097121, more than a grid of blocks covers; "
+                 "give 2097120 at most");
+  }
+}
+
 TEST(layer_norm_grad, the_cuts_between_threads_change_nothing) {
   op_bench bench{"cpu", 1};
   const norm_case at{bench, 101, 250, 10};

@@ -92,6 +92,24 @@ TEST(linear_errors, are_one_line_with_the_op_the_argument_and_what_to_give) {
   }
 }
 
+TEST(linear_errors, come_before_a_grid_that_no_card_has) {
+  constexpr std::int64_t most = 4'194'240;  // 65,535 blocks of 64
+  constexpr auto elements = static_cast<std::size_t>(most);
+  EXPECT_EQ(ops::linear_rows(1, elements, 0, elements, most, 1), 1);
+  EXPECT_EQ(ops::linear_weight_grad_rows(1, elements, elements, 1, 1, most), 1);
+  EXPECT_THROW(ops::linear_input_grad_rows(1, elements + 1, elements + 1, 1, most + 1),
+               usage_error);
+  EXPECT_THROW(ops::linear_weight_grad_rows(1, elements + 1, elements + 1, 1, 1, most + 1),
+               usage_error);
+  try {
+    ops::linear_rows(1, elements + 1, 0, elements + 1, most + 1, 1);
+    FAIL() << "taken";
+  } catch (const usage_error& refused) {
+    EXPECT_STREQ(refused.what(),
+                 "linear: n is 4194241, more than a grid of blocks covers; give 4194240 at most");
+  }
+}
+
 class linear_rule : public op_on_device {};
 INSTANTIATE_TEST_SUITE_P(devices, linear_rule, testing::ValuesIn(devices_under_test()),
                          device_case);

@@ -16,6 +16,10 @@ const std::vector<sizes> shapes = {{0, 8, 8},     {1, 1, 1},     {1, 5, 7},     
                                    {32, 48, 200}, {63, 130, 64}, {65, 33, 129},  {130, 1, 300},
                                    {257, 70, 1},  {500, 40, 36}, {300, 270, 31}, {1100, 17, 20},
                                    {64, 64, 64},  {128, 65, 63}, {1100, 970, 9}, {12, 1000, 8}};
+// CUDA's large tiles, in the forward or in one of the gradients, and its middle ones in the others,
+// each through more than two parts of a sum.
+const std::vector<sizes> large_shapes = {
+    {1100, 1040, 130}, {1040, 1040, 300}, {1040, 130, 1040}, {130, 1040, 1040}};
 
 enum class product { forward, input_grad, weight_grad };
 constexpr std::array products{product::forward, product::input_grad, product::weight_grad};
@@ -162,17 +166,22 @@ TEST_P(linear_op, agrees_with_double_arithmetic_at_every_shape) {
 }
 
 TEST_P(linear_op, has_the_order_of_sums_that_the_header_says) {
-  const auto check = [&]<class A>(const layer<A>& in, matrix_precision precision) {
+  const auto check = [&]<class A>(const layer<A>& in, matrix_precision precision,
+                                  std::size_t every = 1) {
     for (const product what : products) {
       const auto [rows, across, terms] = in.shape_of(what);
-      const auto got = result(bench(), what, in, precision);
+      const auto all = result(bench(), what, in, precision);
+      std::vector<float> got;
       std::vector<float> want;
-      for (std::size_t at = 0; at < rows * across; ++at) {
-        const float sum = sum_in_parts(terms, [&](std::size_t l) {
-          return multiplied(in.left(what, at / across, l), precision) *
-                 multiplied(in.right(what, at % across, l), precision);
-        });
-        want.push_back(what == product::forward ? sum + in.bias[at % across] : sum);
+      for (std::size_t row = 0; row < rows; row += every) {
+        append(got, row_of(all, row, across));
+        for (std::size_t column = 0; column < across; ++column) {
+          const float sum = sum_in_parts(terms, [&](std::size_t l) {
+            return multiplied(in.left(what, row, l), precision) *
+                   multiplied(in.right(what, column, l), precision);
+          });
+          want.push_back(what == product::forward ? sum + in.bias[column] : sum);
+        }
       }
       expect_same_bits(got, want);
     }
@@ -182,6 +191,12 @@ TEST_P(linear_op, has_the_order_of_sums_that_the_header_says) {
     check(layer<bf16>{s, 5}, matrix_precision::full);  // products are exact: fused or not
     check(layer<float>{s, 5}, matrix_precision::tf32);
     if (GetParam() == "cpu") check(layer<float>{s, 5}, matrix_precision::full);
+  }
+  constexpr std::size_t every = 13;  // row: comes to each row of a tile, in one tile or another
+  for (const sizes& s : large_shapes) {
+    SCOPED_TRACE(testing::Message() << s.m << ", " << s.n << ", " << s.k);
+    check(layer<bf16>{s, 5}, matrix_precision::full, every);
+    check(layer<float>{s, 5}, matrix_precision::tf32, every);
   }
 }
 
@@ -202,7 +217,8 @@ TEST_P(linear_op, sums_columns_in_that_order_too) {
 
 TEST_P(linear_op, each_row_has_the_bits_it_has_alone) {
   each_type([&]<class A, class W>(types<A, W>) {
-    for (const sizes& whole : std::vector<sizes>{{200, 33, 63}, {66, 130, 200}, {2000, 600, 5}}) {
+    for (const sizes& whole :
+         std::vector<sizes>{{200, 33, 63}, {66, 130, 200}, {2000, 600, 5}, {1100, 1040, 200}}) {
       const layer<A> in{whole, 12};
       for (const product what : {product::forward, product::input_grad}) {
         const std::size_t width = in.shape_of(what).n;
