@@ -73,7 +73,7 @@ class player {
   pool memory_;
   byte_budget budget_{byte_budget::unlimited};
   philox_counter counter_;
-  std::map<int, checkpoint> spans_;
+  std::map<int, std::shared_ptr<checkpoint>> spans_;
   std::vector<std::unique_ptr<played_op>> ops_;
   std::map<int, played_call> calls_;
   expected_values expected_;
@@ -119,16 +119,18 @@ void player::play_until_end() {
     if (!expected_.makes_sense(call)) continue;
     if (call.what == act::end) return;
     if (call.what == act::span || call.what == act::recompute) {
-      checkpoint& span = spans_
-                             .try_emplace(call.id, fmt::format("span {}", call.id),
-                                          std::initializer_list{&counter_})
-                             .first->second;
+      std::shared_ptr<checkpoint>& kept = spans_[call.id];
+      if (call.what == act::span || kept == nullptr) {
+        kept = std::make_shared<checkpoint>(fmt::format("span {}", call.id),
+                                            std::initializer_list{&counter_});
+      }
+      const std::shared_ptr<checkpoint> span = kept;  // one of the same number may lie in it
       expected_.begin(call);
       model_.begin(call);
       if (call.what == act::span) {
-        span.forward([&] { play_until_end(); });
+        span->forward([&] { play_until_end(); });
       } else {
-        span.recompute([&] { play_until_end(); });
+        span->recompute([&] { play_until_end(); });
       }
       expected_.end();
       model_.end();
@@ -253,7 +255,7 @@ void player::play_backward(const scheduled& call) {
   played_op& with = op(by.op);
   const bool had_gradient = with.weight.has_grad;
   const expected_values::results wants = expected_.backward(call);
-  std::vector<binding> cotangents;
+  std::vector<operand> cotangents;
   std::vector<tensor<float>> lasting;
   for (std::size_t slot = 0; slot < with.outputs.size(); ++slot) {
     if (slot == 1 && !call.by_memory) continue;
@@ -268,14 +270,14 @@ void player::play_backward(const scheduled& call) {
   const forward_ticket ticket = calls_.at(call.id).ticket;
   if (wants.is_stale) {
     try {
-      with.op->backward(s_, ticket, bindings{cotangents}, what);
+      with.op->backward(s_, ticket, operands{cotangents}, what);
     } catch (const stale_error&) {
       return;
     }
     fail(now_, "what it saved was changed, and it was not refused");
   }
   const ran how = model_.backward(call);
-  const grad_result done = with.op->backward(s_, ticket, bindings{cotangents}, what);
+  const grad_result done = with.op->backward(s_, ticket, operands{cotangents}, what);
   // They may be reused when the call returns.
   for (const tensor<float>& gone : lasting) {
     fill(s_, write<float>{gone.get()}, std::numeric_limits<float>::quiet_NaN());

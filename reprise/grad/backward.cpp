@@ -39,21 +39,29 @@ class branches_seen {
 
 }  // namespace
 
-grad_result graphed_core::backward(site at, const forward_ticket& ticket, bindings cotangents,
+grad_result graphed_core::backward(site at, const forward_ticket& ticket, operands cotangents,
                                    const wanted& what) {
   const call_here alone{*this};
   const std::lock_guard held{turn_};
-  owed_backward owed = owed_by(ticket, cotangents, what);
-  require_unchanged(*owed.call);
-  const std::shared_ptr<frame> in = owed.call->in;
+  check_ticket(ticket);
   // A frame stays in the lane that it was captured in, also over a reset().
-  owed.here = in ? in->in : (home(at.stream), home_);
-  const std::lock_guard turn{owed.here->turn};
-  owed.is_apart = at.stream.capturing();
-  if (!owed.is_apart) {
-    owed.here->reap(at.place);
-    owed.here->enter(at);
+  const std::shared_ptr<frame> in = ticket.call()->in;
+  const std::shared_ptr<lane> here = in ? in->in : (home(at.stream), home_);
+  const std::lock_guard turn{here->turn};
+  const bool is_apart = at.stream.capturing();
+  if (!is_apart) {
+    here->reap(at.place);  // which may move what the caller gives
+    here->enter(at);
   }
+  owed_backward owed = owed_by(at, ticket, cotangents, what);
+  owed.here = here;
+  owed.is_apart = is_apart;
+  for (const saved_input& one : owed.call->inputs) {
+    if (one.held) one.held->read_on(at.stream);
+  }
+  require_unchanged(*owed.call);
+  if (is_apart) refuse_deliveries(owed);
+
   grad_result result = [&] {
     if (!in) return run_again(at, owed, owed.call->cause);
     if (owed.is_apart || suspended::is_here() || !options_.record) {
@@ -90,7 +98,12 @@ grad_result graphed_core::run_on_frame(site at, owed_backward& owed) {
     const bool fits = (owed.wanted & ~part.wanted) == 0 &&
                       part.made->terms().fits(part.what->declared(), given) &&
                       part.made->terms().holds(part.what->declared());
-    if (!fits) return run_on_static_state(at, owed, eager_cause::key);
+    if (!fits) {
+      tell_once(
+          eager_cause::key,
+          "a backward asks for other gradients, or gives other cotangents, than the first one");
+      return run_on_static_state(at, owed, eager_cause::key);
+    }
     return replay_backward(at, owed, std::move(given));
   }
   return run_on_static_state(
@@ -199,13 +212,18 @@ grad_result graphed_core::run_on_static_state(site at, owed_backward& owed,
     ++counts_.eager_backward[static_cast<std::size_t>(*cause)];
     return result;
   }
-  ++counts_.backward_capture;
   owed.call->is_done = true;
-  capture_backward(at, owed, std::move(part), took);
+  if (capture_backward(at, owed, std::move(part), took)) {
+    ++counts_.backward_capture;
+    return result;
+  }
+  result.how = ran::eager;
+  result.why = why_eager(eager_cause::backward);
+  ++counts_.eager_backward[static_cast<std::size_t>(eager_cause::backward)];
   return result;
 }
 
-void graphed_core::capture_backward(site at, owed_backward& owed, backward_part part,
+bool graphed_core::capture_backward(site at, owed_backward& owed, backward_part part,
                                     const run_needs& took) {
   frame& in = *owed.call->in;
   frame_memory& memory = *in.memory;
@@ -241,18 +259,29 @@ void graphed_core::capture_backward(site at, owed_backward& owed, backward_part 
   if (!made.made) {
     in.share.become(charged);
     fail_backward(in, made.why_not);
-    return;
+    return false;
   }
   landmark("graphed op: captured a backward");
   part.made = *std::move(made.made);
   in.backward = std::move(part);
   memory.close();
+  return true;
 }
 
 void graphed_core::fail_backward(frame& in, std::shared_ptr<const reason> why) {
   in.backward_failed = true;
-  tell_once(eager_cause::backward, why->text());
+  tell_once(eager_cause::backward, actual_of(*why));
   reasons_[static_cast<std::size_t>(eager_cause::backward)] = std::move(why);
+}
+
+// Whether a gradient is written or added is the call's to say, and a graph would repeat what this
+// one says; nor is it there before the graph is launched.
+void graphed_core::refuse_deliveries(const owed_backward& owed) const {
+  if (!owed.parameters || parts_->trained.empty()) return;
+  throw usage_error{
+      fmt::format("op '{}': a backward that trains parameters is called inside a capture, which "
+                  "would repeat whether it writes or adds; want no parameters, or call it outside",
+                  name())};
 }
 
 // Forward and backward, eagerly, in memory that is used again.

@@ -5,7 +5,8 @@
 //   y = span.forward([&] { return block(x); });          // tickets are dropped with what it keeps
 //   span.recompute([&] { return block(x); });            // the same calls, the same random numbers
 //
-// One object is one forward: it remembers where that one began to draw. The recompute takes the
+// It remembers where its last forward began to draw; forwards that are pending together have one
+// object each. The recompute takes the
 // random numbers of the forward and leaves the counters, and the state that the ops declare, as it
 // found them. Both run in a region of the label. One thread at a time.
 #pragma once
@@ -16,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "reprise/base/error.hpp"
 #include "reprise/grad/scoped.hpp"
 #include "reprise/replay/philox_counter.hpp"
 
@@ -44,12 +46,16 @@ class checkpoint {
 
   template <class F>
   decltype(auto) forward(F&& run) {
+    if (is_owed_) refuse("owes the recompute of another forward", "make one for each forward");
+    is_owed_ = has_run_ = true;
     const region here{label_};
     for (kept_counter& one : counters_) one.forward = *one.counter;
     return std::forward<F>(run)();
   }
   template <class F>
   decltype(auto) recompute(F&& run) {
+    if (!has_run_) refuse("has had no forward", "run that first");
+    is_owed_ = false;
     const region here{label_};
     const state_left_alone leaves{};
     const counters_put_back as_they_were{counters_};
@@ -72,8 +78,14 @@ class checkpoint {
     std::vector<kept_counter>& counters;
   };
 
+  [[noreturn]] void refuse(const char* has, const char* remedy) const {
+    throw usage_error{"checkpoint '" + label_ + "': it " + has + "; " + remedy};
+  }
+
   std::string label_;
   std::vector<kept_counter> counters_;
+  bool has_run_ = false;
+  bool is_owed_ = false;
 };
 
 }  // namespace reprise

@@ -213,6 +213,7 @@ void graphed_core::make_gradients(site at, const owed_backward& owed, grad_resul
     if ((owed.wanted >> i & 1) == 0) continue;
     auto held = std::make_shared<held_tensor>();
     held->memory = block{owed.here->results(), one.bound.to.bytes(), at.stream, at.place};
+    held->made_on = at.stream;
     held->at = one.bound.to;
     held->at.data = held->memory.data();
     result.gradients[i] = std::move(held);

@@ -32,15 +32,17 @@ int slots_of(const on_conflict& policy) {
 forward_result graphed_core::forward(site at, operands given) {
   const call_here alone{*this};
   const std::lock_guard held{turn_};
-  bound_call bound = bind(given);
   lane& here = home(at.stream);
   const std::lock_guard turn{here.turn};
   if (at.stream.capturing()) {
+    bound_call bound = bind(at, given);
+    forward_result result = run_apart(at, bound);
     ++counts_.eager_forward[static_cast<std::size_t>(eager_cause::suspended)];
-    return run_apart(at, bound);
+    return result;
   }
-  here.reap(at.place);
+  here.reap(at.place);  // which may move what the caller gives
   if (!REPRISE_MUTANT(call_waits_for_no_other_stream)) here.enter(at);
+  bound_call bound = bind(at, given);
 
   const way by = find_way(bound.given);
   if (by.eager) return run_eagerly(at, bound, *by.eager);
@@ -48,11 +50,15 @@ forward_result graphed_core::forward(site at, operands given) {
 }
 
 // Checks the operands, and saves what a backward needs of them.
-graphed_core::bound_call graphed_core::bind(operands given) const {
+graphed_core::bound_call graphed_core::bind(site at, operands given) const {
   const signature& declared = parts_->op.declared;
   bound_call bound;
-  for (const operand& one : given) bound.given.push_back(one.bound);
+  for (const operand& one : given) bound.given.push_back(one.now());
   declared.check(bound.given);
+  refuse_outputs_over_inputs(bound.given);
+  for (const operand& one : given) {
+    if (one.held) one.held->read_on(at.stream);
+  }
 
   bound.call = std::make_shared<forward_call>();
   forward_call& call = *bound.call;
@@ -63,19 +69,40 @@ graphed_core::bound_call graphed_core::bind(operands given) const {
     const auto& count = use.weight->version.shared();
     call.parameters.push_back({count, count->load()});
   }
+  for (const declared_word& word : declared.fact_words()) call.words.push_back(word.now());
+  for (const declared_word& word : declared.key_words()) call.words.push_back(word.now());
   for (const operand& one : given) {
     if (one.bound.is_output) continue;
     saved_input& saved = call.inputs.emplace_back();
-    saved.bound = one.bound;
+    saved.bound = one.now();
     saved.version = {one.version, one.version ? one.version->load() : 0};
     saved.held = one.held;
-    saved.lay_at = one.bound.to.data;
+    saved.lay_at = saved.bound.to.data;
     if (!one.bound.on_host) continue;
     saved.host.assign(one.bound.to.data, one.bound.to.data + one.bound.to.bytes());
     saved.bound.to.data = saved.host.data();
     bound.has_host_input = true;
   }
   return bound;
+}
+
+// A backward reads what the forward was given.
+void graphed_core::refuse_outputs_over_inputs(bindings given) const {
+  for (const binding& out : given) {
+    if (!out.is_output) continue;
+    for (const binding& in : given) {
+      const bool apart = in.is_output || in.on_host || in.to.bytes() == 0 ||
+                         in.to.data + in.to.bytes() <= out.to.data ||
+                         out.to.data + out.to.bytes() <= in.to.data;
+      if (apart) continue;
+      const signature& declared = parts_->op.declared;
+      throw usage_error{fmt::format(
+          "op '{}': output '{}' is bound over input '{}', which the backward reads; give it memory "
+          "of its own",
+          name(), declared.outputs()[static_cast<std::size_t>(out.slot)].name,
+          declared.inputs()[static_cast<std::size_t>(in.slot)].name)};
+    }
+  }
 }
 
 bool graphed_core::fits(const frame& one, bindings given) const {
@@ -242,7 +269,7 @@ forward_result graphed_core::capture(site at, bound_call& bound, const way& by) 
   result.replay = made.first.replay;
   if (!made.made) {
     capture_failed_ = true;
-    tell_once(eager_cause::capture_failed, made.first.why->text());
+    tell_once(eager_cause::capture_failed, actual_of(*made.first.why));
     reasons_[static_cast<std::size_t>(eager_cause::capture_failed)] = made.first.why;
     result.how = ran::eager;
     result.why = made.first.why;
@@ -292,8 +319,20 @@ admission graphed_core::admission_of(frame& in, const std::size_t& beside) const
   };
 }
 
+// In the reason of this and of all later calls: the first time is the one that is looked at.
+void graphed_core::say_what_differs(bindings given) {
+  auto& why = reasons_[static_cast<std::size_t>(eager_cause::key)];
+  if (why || frames_.empty() || !frames_.front().in->forward) return;
+  const contract& terms = frames_.front().in->forward->terms();
+  std::vector<breach> breaches = terms.differences(parts_->forward, given);
+  if (breaches.empty()) breaches = terms.explain(parts_->forward);
+  why = because("key", std::move(breaches));
+  tell_once(eager_cause::key, why->text());
+}
+
 forward_result graphed_core::run_eagerly(site at, bound_call& bound, eager_cause cause) {
   lane& here = *home_;
+  if (cause == eager_cause::key) say_what_differs(bound.given);
   tell_once(cause, {});
   state_aside aside{state_left_alone::is_here(), parts_->op.declared, here.results(), at};
   draws_ = bound.call->drawn_from;
@@ -336,18 +375,21 @@ void graphed_core::refuse_host_values(bool has_host_input) const {
 forward_result graphed_core::infer(site at, operands given) {
   const call_here alone{*this};
   const std::lock_guard held{turn_};
-  bound_call bound = bind(given);
   lane& here = home(at.stream);
   const std::lock_guard turn{here.turn};
+  const bool is_apart = at.stream.capturing();
+  if (!is_apart) {
+    here.reap(at.place);
+    here.enter(at);
+  }
+  bound_call bound = bind(at, given);
   ++counts_.inference;
   forward_result result;
-  if (at.stream.capturing()) {
+  if (is_apart) {
     result = run_apart(at, bound);
     result.ticket = {};
     return result;
   }
-  here.reap(at.place);
-  here.enter(at);
   if (!inference_) {
     inference_step_.emplace(inference_signature(), [this](step_scope& run) {
       saved_tensors saves;

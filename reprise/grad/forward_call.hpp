@@ -28,7 +28,7 @@ struct version_stamp {
 struct saved_input {
   binding bound;  // host memory: in `host`
   version_stamp version;
-  std::shared_ptr<const held_tensor> held;  // null: the caller keeps it
+  std::shared_ptr<held_tensor> held;  // null: the caller keeps it
   std::vector<std::byte> host;
   const std::byte* lay_at = nullptr;  // when the forward that owns the frame ran
 
@@ -47,6 +47,7 @@ struct forward_call {
   eager_cause cause = eager_cause::key;
 
   std::vector<version_stamp> parameters;  // by use of the signature
+  std::vector<std::uint64_t> words;       // facts, then key parts, as they read then
   std::vector<saved_input> inputs;
   std::vector<dims> outputs;     // their shapes, by slot
   philox_counter drawn_from{0};  // where the forward began to draw

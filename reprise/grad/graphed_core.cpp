@@ -126,6 +126,10 @@ lane& graphed_core::home(stream_ref stream) {
 }
 
 void graphed_core::reset_all() {
+  if (in_call != nullptr) {
+    throw usage_error{fmt::format(
+        "op '{}': reset() is called inside a call of it; call it between steps", in_call->name())};
+  }
   for (const auto& one : living_ops()) one->reset();
 }
 
@@ -151,20 +155,26 @@ void graphed_core::leave(Also&& also) {
   home_ = nullptr;
 }
 
+// A body that asks its own op has its turn already.
+std::unique_lock<mutex> graphed_core::own_turn() const {
+  return in_call == this ? std::unique_lock<mutex>{} : std::unique_lock{turn_};
+}
+
 grad_counts graphed_core::counts() const {
-  const std::lock_guard held{turn_};
+  const auto held = own_turn();
   return counts_;
 }
 
 std::size_t graphed_core::frames() const {
-  const std::lock_guard held{turn_};
+  const auto held = own_turn();
   return frames_.size();
 }
 
 std::size_t graphed_core::bytes() const {
-  const std::lock_guard held{turn_};
+  const auto held = own_turn();
   if (!home_) return 0;
-  const std::lock_guard turn{home_->turn};
+  const std::unique_lock turn =
+      in_call == this ? std::unique_lock<mutex>{} : std::unique_lock{home_->turn};
   std::set<const frame_memory*> memories;
   std::size_t total = 0;
   for (const used_frame& used : frames_) {
@@ -189,6 +199,11 @@ void graphed_core::tell_once(eager_cause cause, std::string_view text) {
                        text.empty() ? says(cause) : text, remedy_of(cause)));
 }
 
+// What happened, without a remedy: an op has its own.
+std::string graphed_core::actual_of(const reason& why) {
+  return why.breaches.empty() ? why.rule : why.rule + ": " + why.breaches.front().actual;
+}
+
 // The surface.
 
 graphed::graphed(erased_op op, byte_budget& budget, graphed_options options)
@@ -205,7 +220,7 @@ forward_result graphed::forward(site at, operands given) {
 forward_result graphed::infer(site at, operands given) {
   return core_->infer(at, given);
 }
-grad_result graphed::backward(site at, const forward_ticket& ticket, bindings cotangents,
+grad_result graphed::backward(site at, const forward_ticket& ticket, operands cotangents,
                               const wanted& what) {
   return core_->backward(at, ticket, cotangents, what);
 }

@@ -35,7 +35,7 @@ class graphed_core {
 
   forward_result forward(site at, operands given);
   forward_result infer(site at, operands given);
-  grad_result backward(site at, const forward_ticket& ticket, bindings cotangents,
+  grad_result backward(site at, const forward_ticket& ticket, operands cotangents,
                        const wanted& what);
   static void reset_all();
 
@@ -98,16 +98,19 @@ class graphed_core {
     call_here& operator=(const call_here&) = delete;
   };
 
+  std::unique_lock<mutex> own_turn() const;
   void reset();
   template <class Also>
   void leave(Also&& also);
   lane& home(stream_ref stream);
 
   // forward.cpp
-  bound_call bind(operands given) const;
+  bound_call bind(site at, operands given) const;
+  void check_ticket(const forward_ticket& ticket) const;
   way find_way(bindings given);
   way find_in_region(bindings given, region& here);
   way check_frame(used_frame& used, bindings given);
+  void refuse_outputs_over_inputs(bindings given) const;
   bool fits(const frame& one, bindings given) const;
   bool may_capture(bindings given) const;
   forward_result replay(site at, bound_call& bound, used_frame& used);
@@ -133,7 +136,7 @@ class graphed_core {
   signature inference_signature() const;
 
   // backward.cpp
-  owed_backward owed_by(const forward_ticket& ticket, bindings cotangents,
+  owed_backward owed_by(site at, const forward_ticket& ticket, operands cotangents,
                         const wanted& what) const;
   void require_unchanged(const forward_call& call) const;
   grad_result run_on_frame(site at, owed_backward& owed);
@@ -141,7 +144,8 @@ class graphed_core {
   grad_result replay_backward(site at, owed_backward& owed, std::vector<binding> given);
   grad_result run_on_static_state(site at, owed_backward& owed, std::optional<eager_cause> cause);
   grad_result run_again(site at, owed_backward& owed, eager_cause cause);
-  void capture_backward(site at, owed_backward& owed, backward_part part, const run_needs& took);
+  bool capture_backward(site at, owed_backward& owed, backward_part part, const run_needs& took);
+  void refuse_deliveries(const owed_backward& owed) const;
   void fail_backward(frame& in, std::shared_ptr<const reason> why);
   void release_pool(frame& of, std::source_location place);
 
@@ -164,6 +168,8 @@ class graphed_core {
                       grad_result& result) const;
 
   std::shared_ptr<const reason> why_eager(eager_cause cause);
+  void say_what_differs(bindings given);
+  static std::string actual_of(const reason& why);
   void tell_once(eager_cause cause, std::string_view text);
 
   byte_budget& budget_;

@@ -137,8 +137,9 @@ class graphed {
   // Forms the gradients of one forward, in stream order: those of inputs are returned, those of
   // parameters are written or added to parameter::grad. A second backward of one forward is exact:
   // its forward runs again. Throws usage_error for a ticket of another op, and when no cotangent is
-  // given; stale_error when an operand or a parameter of the forward was changed in place since.
-  grad_result backward(site at, const forward_ticket& ticket, bindings cotangents,
+  // given; stale_error when an operand or a parameter of the forward was changed in place since, or
+  // a fact or a key part of the signature has another value than it had then.
+  grad_result backward(site at, const forward_ticket& ticket, operands cotangents,
                        const wanted& what = {});
 
   // For all ops of the process, between steps: frames and failures are forgotten, counts and what

@@ -45,9 +45,9 @@ class lane {
   recorder& captures() { return recorder_; }
   pool& results() { return results_; }
 
-  // Memory outside of all frames; every stream may use it at once.
+  // Memory outside of all frames, in the order of the stream.
   block own_block(std::size_t bytes, site at) {
-    return bytes == 0 ? block{} : block::fresh(results_, bytes, at.stream, at.place);
+    return bytes == 0 ? block{} : block{results_, bytes, at.stream, at.place};
   }
 
   // For a frame that is captured now: the shared one of the budget, until its first backward.

@@ -86,6 +86,7 @@ void op_parts::run_forward(step_scope& run, saved_tensors& saves, const precisio
   }
   forward_scope scope{run, op.declared, saves, in_force};
   op.forward(scope);
+  saves.drawn = run.drawn();
 }
 
 tensor_ref bring_input(step_scope& run, const tensor_ref& at, bool is_direct) {

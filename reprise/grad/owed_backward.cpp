@@ -10,20 +10,28 @@
 
 namespace reprise {
 
-graphed_core::owed_backward graphed_core::owed_by(const forward_ticket& ticket, bindings cotangents,
-                                                  const wanted& what) const {
+void graphed_core::check_ticket(const forward_ticket& ticket) const {
+  if (!ticket) {
+    throw usage_error{
+        fmt::format("op '{}': the backward has no ticket; give that of its forward", name())};
+  }
+  if (ticket.call()->op == parts_) return;
+  throw usage_error{fmt::format(
+      "op '{}': the ticket is of another op's forward; give it to the op that issued it", name())};
+}
+
+// The ticket was checked.
+graphed_core::owed_backward graphed_core::owed_by(site at, const forward_ticket& ticket,
+                                                  operands cotangents, const wanted& what) const {
   const signature& declared = parts_->op.declared;
   const auto refuse = [&](std::string_view text) {
     throw usage_error{fmt::format("op '{}': {}", name(), text)};
   };
-  if (!ticket) refuse("the backward has no ticket; give that of its forward");
-  if (ticket.call()->op != parts_) {
-    refuse("the ticket is of another op's forward; give it to the op that issued it");
-  }
   owed_backward owed;
   owed.call = ticket.call();
   owed.cotangents.resize(declared.outputs().size());
-  for (const binding& b : cotangents) {
+  for (const operand& one : cotangents) {
+    const binding b = one.now();
     if (!b.is_output || b.of != declared.id()) {
       refuse("a cotangent is bound to no output of this op; bind it with gradient_of");
     }
@@ -45,6 +53,7 @@ graphed_core::owed_backward graphed_core::owed_by(const forward_ticket& ticket, 
     }
     owed.cotangents[slot] = {b.to.data, b.to.type, shape, contiguous_strides(shape)};
     owed.given |= std::uint64_t{1} << slot;
+    if (one.held) one.held->read_on(at.stream);
   }
   if (owed.given == 0) {
     refuse("the backward has no cotangent; give that of one output with gradient_of");
@@ -65,11 +74,12 @@ graphed_core::owed_backward graphed_core::owed_by(const forward_ticket& ticket, 
 void graphed_core::require_unchanged(const forward_call& call) const {
   if (REPRISE_MUTANT(changed_operands_are_not_seen)) return;
   const signature& declared = parts_->op.declared;
-  const auto refuse = [&](std::string_view kind, std::string_view which) {
-    throw stale_error{fmt::format(
-        "op '{}': {} '{}' was changed in place since the forward that saved it; run the backward "
-        "before the change, or the forward again",
-        name(), kind, which)};
+  const auto refuse = [&](std::string_view kind, std::string_view which,
+                          std::string_view how = "in place ") {
+    throw stale_error{
+        fmt::format("op '{}': {} '{}' was changed {}since the forward that saved it; run the "
+                    "backward before the change, or the forward again",
+                    name(), kind, which, how)};
   };
   for (std::size_t i = 0; i < call.parameters.size(); ++i) {
     if (call.parameters[i].moved()) refuse("parameter", declared.uses()[i].name);
@@ -77,6 +87,15 @@ void graphed_core::require_unchanged(const forward_call& call) const {
   for (const saved_input& one : call.inputs) {
     if (!one.version.moved()) continue;
     refuse("input", declared.inputs()[static_cast<std::size_t>(one.bound.slot)].name);
+  }
+  const std::size_t facts = declared.facts().size();
+  for (std::size_t i = 0; i < call.words.size(); ++i) {
+    const bool is_fact = i < facts;
+    const declared_word& word =
+        is_fact ? declared.fact_words()[i] : declared.key_words()[i - facts];
+    if (word.now() == call.words[i]) continue;
+    refuse(is_fact ? "fact" : "key",
+           is_fact ? declared.facts()[i].name : declared.keys()[i - facts], "");
   }
 }
 

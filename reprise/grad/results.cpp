@@ -15,6 +15,7 @@ namespace {
 std::shared_ptr<held_tensor> hold_copy(const tensor_ref& of, pool& from, site at) {
   auto held = std::make_shared<held_tensor>();
   held->memory = block{from, of.bytes(), at.stream, at.place};
+  held->made_on = at.stream;
   held->at = of;
   held->at.data = held->memory.data();
   return held;

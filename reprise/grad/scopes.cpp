@@ -152,6 +152,12 @@ random_base backward_scope::draws(std::uint64_t count) {
   }
   const std::uint64_t offset = drawn_;
   drawn_ += count;
+  if (drawn_ > plan_.saves.drawn) {
+    throw usage_error{fmt::format(
+        "op '{}': the backward draws {} random numbers and its forward drew {}; draw those of the "
+        "forward, or fewer",
+        plan_.declared.name(), drawn_, plan_.saves.drawn)};
+  }
   return {{plan_.saves.random_words, philox_counter{0}.words().size()}, offset};
 }
 

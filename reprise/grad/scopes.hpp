@@ -28,6 +28,7 @@ struct saved_tensors {
   std::map<std::string, tensor_ref, std::less<>> named;
   std::vector<tensor_ref> outputs;  // by slot
   const std::uint64_t* random_words = nullptr;
+  std::uint64_t drawn = 0;
 };
 
 class forward_scope {

@@ -258,6 +258,9 @@ void recorder::place_memory(job& now, recording::state& state) {
   const placed_memory placed = now.options.place(kept, scratch, now.ring_bytes);
   state.block.emplace(state.memory, side_, placed);
   state.is_placed = true;
+  // What is set up on the side comes behind whoever had that memory before.
+  crossing_.record(now.at.stream, now.at.place);
+  crossing_.wait(side_, now.at.place);
   now.ring_words = placed.own.data();
 }
 

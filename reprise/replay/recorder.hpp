@@ -40,8 +40,8 @@ using admission = std::function<std::shared_ptr<const reason>(const recording_by
 
 // Gives a recording its memory: `kept` bytes that last until its next replay, `scratch` that only
 // its body uses, and `own`, where it counts its replays. What recordings that take turns may share,
-// but for `own`, is the giver's to know. It outlives the recording; a reason that there is none is
-// thrown.
+// but for `own`, is the giver's to know. It is in the order of the caller's stream, and outlives
+// the recording; a reason that there is none is thrown.
 using placement =
     std::function<placed_memory(std::size_t kept, std::size_t scratch, std::size_t own)>;
 

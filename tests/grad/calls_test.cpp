@@ -187,7 +187,7 @@ TEST_P(calls_of_ops, take_cotangents_that_are_left_out_for_zero) {
     const tensor<float> m = desk.made(dm);
     const auto backward = [&](bool with_memory) {
       const forward_result call = of.op().forward(s(), {{of.inputs[0], in}});
-      std::vector<binding> given{gradient_of(of.outputs[0], y)};
+      std::vector<operand> given{gradient_of(of.outputs[0], y)};
       if (with_memory) given.push_back(gradient_of(of.outputs[1], m));
       const grad_result got = of.op().backward(s(), call.ticket, given);
       EXPECT_BITS(desk.values_of(got[of.inputs[0]].get()),
@@ -206,9 +206,9 @@ TEST_P(calls_of_ops, refuse_cotangents_that_do_not_fit) {
   const tensor<float> dy = desk.made(numbers(2, 8));
   const tensor<float> small = desk.made(numbers(2, 4));
   const output<float>& y = of.outputs[0];
-  const auto refusal = [&](std::span<const binding> given) {
+  const auto refusal = [&](std::span<const operand> given) {
     return message_of<usage_error>(
-        [&] { of.op().backward(s(), pending.result.ticket, bindings{given}); });
+        [&] { of.op().backward(s(), pending.result.ticket, operands{given}); });
   };
   EXPECT_TRUE(has(refusal({}), "no cotangent"));
   const std::array twice{gradient_of(y, dy), gradient_of(y, dy)};
@@ -304,8 +304,7 @@ TEST_P(calls_of_ops, of_a_budget_for_the_forward_alone_run_their_backwards_eager
                 on_host::scaled_dx(dy, numbers(40, row), 1.0F));
     weight.at.has_grad = false;
   }
-  EXPECT_EQ(told(op),
-            "forward_capture 1, forward_replay 2, backward_capture 1, backward backward 2");
+  EXPECT_EQ(told(op), "forward_capture 1, forward_replay 2, backward backward 3");
   EXPECT_LE(enough.most_held(), enough.limit());
   EXPECT_EQ(lines_with("op 'tight' runs eagerly (backward)", "budget"), 1);
 }

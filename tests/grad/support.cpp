@@ -238,7 +238,7 @@ floats subject::cotangent(const call& of, int values, std::size_t slot) const {
 
 grad_result subject::backward(site at, const call& of, int values, const wanted& what) {
   std::vector<tensor<float>> kept;
-  std::vector<binding> cotangents;
+  std::vector<operand> cotangents;
   for (std::size_t slot = 0; slot < outputs.size(); ++slot) {
     kept.push_back(at_.made(cotangent(of, values, slot)));
     cotangents.push_back(gradient_of(outputs[slot], kept.back()));
