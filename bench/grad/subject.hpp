@@ -1,7 +1,6 @@
 // A graphed layer with its weight, its inputs and a cotangent: ready to be called.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,7 +20,7 @@ class subject {
   forward_result forward() { return op_.forward(stream_, operands{given_}); }
   forward_result infer() { return op_.infer(stream_, operands{given_}); }
   grad_result backward(const forward_ticket& ticket) {
-    return op_.backward(stream_, ticket, bindings{cotangent_});
+    return op_.backward(stream_, ticket, operands{cotangent_});
   }
 
   graphed_op<layer>& op() { return op_; }
@@ -37,7 +36,7 @@ class subject {
   std::vector<tensor<float>> x_;
   tensor<float> dy_;
   std::vector<operand> given_;
-  std::array<binding, 1> cotangent_;
+  std::vector<operand> cotangent_;
 };
 
 // How an op answered, beside how it was to.

@@ -28,6 +28,12 @@ struct slots {
 
 using on_conflict = std::variant<hold, recompute, slots>;
 
+// The static states of one key.
+inline int states_of(const on_conflict& policy) {
+  const slots* const several = std::get_if<slots>(&policy);
+  return several != nullptr ? several->count : 1;
+}
+
 // One call in a declared schedule: the forward or the backward of a micro-batch.
 struct scheduled_call {
   bool is_backward = false;
