@@ -14,10 +14,10 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "reprise/base/error.hpp"
 #include "reprise/grad/scoped.hpp"
 #include "reprise/replay/philox_counter.hpp"
 
@@ -78,9 +78,7 @@ class checkpoint {
     std::vector<kept_counter>& counters;
   };
 
-  [[noreturn]] void refuse(const char* has, const char* remedy) const {
-    throw usage_error{"checkpoint '" + label_ + "': it " + has + "; " + remedy};
-  }
+  [[noreturn]] void refuse(std::string_view has, std::string_view remedy) const;
 
   std::string label_;
   std::vector<kept_counter> counters_;

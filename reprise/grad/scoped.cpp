@@ -1,9 +1,12 @@
 #include "reprise/grad/scoped.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <utility>
 
+#include "reprise/base/error.hpp"
 #include "reprise/base/mutant.hpp"
 #include "reprise/grad/checkpoint.hpp"
 
@@ -43,6 +46,10 @@ state_left_alone::~state_left_alone() {
 }
 bool state_left_alone::is_here() noexcept {
   return left_alone != 0;
+}
+
+void checkpoint::refuse(std::string_view has, std::string_view remedy) const {
+  throw usage_error{fmt::format("checkpoint '{}': it {}; {}", label_, has, remedy)};
 }
 
 region::region(std::string label)
