@@ -17,11 +17,8 @@
 #include "reprise/ops/optimizers.hpp"
 #include "reprise/platform/platform.hpp"
 
+namespace reprise {
 namespace {
-
-using namespace reprise;
-using reprise::read;  // the system has functions of these names
-using reprise::write;
 
 constexpr std::int64_t width = 32;
 constexpr std::int64_t rows = 16;
@@ -81,7 +78,7 @@ std::vector<float> train(device_ref dev, const graphed_options& options) {
   upload(numbers(1, width * width), value);
   parameter w{as_tensor(value.all(), {width, width}), {}, as_tensor(gradient.all())};
   const buffer<float> rate{memory, 3, s};  // and momentum and weight decay: none
-  upload({100.0F, 0.0F, 0.0F}, rate);
+  upload({20.0F, 0.0F, 0.0F}, rate);
   const buffer<float> third{memory, 1, s};
   fill(s, write{third}, 1.0F / micro_batches);
 
@@ -121,11 +118,9 @@ std::vector<float> train(device_ref dev, const graphed_options& options) {
   return found;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int train_twice(const char* device_name) {
   try {
-    const reprise::device dev = open_device(argc > 1 ? argv[1] : "auto");
+    const device dev = open_device(device_name);
     const std::vector<float> eagerly = train(dev, {.record = false});
     // All three forwards of a window come before its backwards.
     const std::vector<float> replayed =
@@ -139,4 +134,11 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "train_a_layer: %s\n", failed.what());
     return 1;
   }
+}
+
+}  // namespace
+}  // namespace reprise
+
+int main(int argc, char** argv) {
+  return reprise::train_twice(argc > 1 ? argv[1] : "auto");
 }

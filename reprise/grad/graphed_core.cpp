@@ -194,7 +194,7 @@ std::shared_ptr<const reason> graphed_core::why_eager(eager_cause cause) {
 }
 
 void graphed_core::tell_once(eager_cause cause, std::string_view text) {
-  if (!options_.record || !told_.insert(cause).second) return;  // who wants no recording knows
+  if (!told_.insert(cause).second) return;
   log_line(fmt::format("op '{}' runs eagerly ({}): {}; {}", name(), name_of(cause),
                        text.empty() ? says(cause) : text, remedy_of(cause)));
 }
