@@ -76,7 +76,8 @@ runs_of_decode() {
 }
 
 # sanitize TOOL TEST SECONDS [CASES]: "clean", "errors", or "not run: why", into
-# sanitizer/TOOL_TEST. CASES are gtest patterns of what to run, all where they are left out.
+# sanitizer/TOOL_TEST. CASES are gtest patterns of what to run, all where they are left out. Where
+# GATE_SECONDS says how long the whole gate may take, it is no longer than what is left of that.
 # Cases on the card only. Left out is what fails on purpose in ways that the tools report, the walks
 # that fail each call in turn, ten thousand cycles of one call, and one case in which a stream must pass another that is held: under
 # a tool it may queue behind it. The tools refuse some virtual machines: that is not an error.
@@ -89,6 +90,14 @@ sanitize() {
   if ! command -v compute-sanitizer >/dev/null; then
     echo 'not run: no compute-sanitizer on PATH' >"$said"
     return
+  fi
+  if [[ -n ${GATE_SECONDS-} ]]; then
+    local left=$((GATE_SECONDS - SECONDS - 15))
+    if ((left < 10)); then
+      echo 'not run: no time was left' >"$said"
+      return
+    fi
+    ((limit < left)) || limit=$left
   fi
   step "sanitizer/$tool.$test" "$limit" compute-sanitizer --tool "$tool" --report-api-errors no \
     --error-exitcode 99 "$programs/bin/$test" --gtest_brief=1 --gtest_filter="$cases"
@@ -113,7 +122,7 @@ sanitize() {
   runs_of_decode
   sanitize memcheck replay_test 60
   sanitize memcheck conformance_test 50
-  sanitize memcheck grad_test 60
+  sanitize memcheck grad_test 50 '*call_cases*/cuda*:*gradient_cases*/cuda*:*calls_of_ops*/cuda*'
   rings='*input_ring*/cuda*:*recorder_test*/cuda*:*lease_test*/cuda*'
   sanitize racecheck replay_test 40 "$rings"
   sanitize initcheck replay_test 40 "$rings"
