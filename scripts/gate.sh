@@ -41,15 +41,17 @@ facts() {
   cat "$results/doctor.json"
 }
 
-# The conformance suite has the card to itself, since it looks at how much of its memory is free;
-# the others look at what they hold themselves, and run four at a time.
+# Two have the card to themselves, since they look at how much of its memory is free; the others look
+# at what they hold themselves, and run four at a time.
 tests() {
   local test name
   for test in "$programs"/bin/*; do echo "${test##*/}" >>"$results/tests/list"; done
   suites_of "$programs/bin/conformance_test"
+  step tests/bench_test 120 "$programs/bin/bench_test" --gtest_brief=1 \
+    --gtest_output="json:$results/tests/bench_test.json"
   for test in "$programs"/bin/*; do
     name=${test##*/}
-    [[ $name != conformance_test ]] || continue
+    [[ $name != conformance_test && $name != bench_test ]] || continue
     while (($(jobs -rp | wc -l) >= 4)); do wait -n; done
     step "tests/$name" 180 "$test" --gtest_brief=1 --gtest_output="json:$results/tests/$name.json" &
   done
