@@ -39,7 +39,7 @@ elsewhere() {
   cat <<HOW
 No GPU answers here. Copy the folder build/gate/carry to a machine with one and run there:
 
-  carry/gate            # under eight minutes; writes carry/gpu.json and carry/gate.log
+  carry/gate            # some five minutes; writes carry/gpu.json and carry/gate.log
 
 Bring gpu.json back, and take it into docs/ with:
 
