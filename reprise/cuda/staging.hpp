@@ -39,7 +39,8 @@ class staging_ring {
   void free() noexcept;
 
  private:
-  cudaError_t ensure_memory();  // and the rest under the guard
+  // Under the guard, as all that follows.
+  cudaError_t ensure_memory();
   std::byte* slot(std::size_t index) const { return memory_ + index * slot_bytes; }
   cudaError_t enter_next(cudaStream_t stream);
 

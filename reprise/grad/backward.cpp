@@ -287,7 +287,7 @@ void graphed_core::refuse_deliveries(const owed_backward& owed) const {
 // Forward and backward, eagerly, in memory that is used again.
 grad_result graphed_core::run_again(site at, owed_backward& owed, eager_cause cause) {
   const forward_call& call = *owed.call;
-  const step& what = step_again(owed);
+  const auto& [what, gradient_slots] = step_again(owed);
   grad_result result = empty_gradients();
   std::vector<binding> given;
   bool has_host_input = false;
@@ -314,14 +314,9 @@ grad_result graphed_core::run_again(site at, owed_backward& owed, eager_cause ca
   state_aside aside{true, parts_->op.declared, owed.here->results(), at};
   draws_ = call.drawn_from;
 
-  std::vector<int> slots(parts_->op.declared.inputs().size(), -1);
-  int next = static_cast<int>(parts_->op.declared.outputs().size());
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    if ((owed.wanted >> i & 1) != 0) slots[i] = next++;
-  }
   const auto take = [&](std::span<const tensor_ref> made) {
     make_gradients(at, owed, result);
-    copy_gradients(at, result, slots, made);
+    copy_gradients(at, result, gradient_slots, made);
   };
   tell_once(cause, {});
   if (owed.is_apart) {

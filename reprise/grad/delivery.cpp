@@ -97,7 +97,7 @@ backward_part graphed_core::backward_over(frame& in, const owed_backward& owed) 
 }
 
 // The forward and then the backward, in the memory of one eager run.
-const step& graphed_core::step_again(const owed_backward& owed) {
+const graphed_core::forward_again& graphed_core::step_again(const owed_backward& owed) {
   if (const auto there = again_.find(owed.wanted); there != again_.end()) return there->second;
   const signature& declared = parts_->op.declared;
   signature sig = parts_->forward.variant(name() + " again");
@@ -126,7 +126,7 @@ const step& graphed_core::step_again(const owed_backward& owed) {
         backward_scope scope{run, plan};
         parts_->op.backward(scope);
       }};
-  return again_.emplace(owed.wanted, std::move(what)).first->second;
+  return again_.emplace(owed.wanted, forward_again{std::move(what), slots}).first->second;
 }
 
 std::vector<binding> graphed_core::bind_backward(const step& what, const owed_backward& owed,
@@ -211,12 +211,8 @@ void graphed_core::make_gradients(site at, const owed_backward& owed, grad_resul
   for (const saved_input& one : owed.call->inputs) {
     const auto i = static_cast<std::size_t>(one.bound.slot);
     if ((owed.wanted >> i & 1) == 0) continue;
-    auto held = std::make_shared<held_tensor>();
-    held->memory = block{owed.here->results(), one.bound.to.bytes(), at.stream, at.place};
-    held->made_on = at.stream;
-    held->at = one.bound.to;
-    held->at.data = held->memory.data();
-    result.gradients[i] = std::move(held);
+    result.gradients[i] = hold_memory(owed.here->results(), one.bound.to.type, one.bound.to.shape,
+                                      at.stream, at.place);
   }
 }
 

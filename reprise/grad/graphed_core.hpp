@@ -1,8 +1,8 @@
 // A graphed op without its type: its frames, its lane, and the ways of a call. For this room's .cpp
 // files.
 //
-// A call holds the op's turn, then its lane's, to its end. forward.cpp and backward.cpp read top to
-// bottom as the rules of docs/training.md do.
+// A call holds the op's turn, then its lane's, to its end. ways.cpp, forward.cpp and backward.cpp
+// read top to bottom as the rules of docs/training.md do.
 #pragma once
 
 #include <cstdint>
@@ -87,6 +87,11 @@ class graphed_core {
   };
   // A backward that is under way.
   struct owed_backward;
+  // The forward and then the backward, as one step.
+  struct forward_again {
+    step what;
+    std::vector<int> gradient_slots;  // by input: the output of the step; -1: none
+  };
 
   // While it lives this thread is inside a call of a graphed op, and makes no other: a body that
   // did would wait for the turns that its own call holds. Throws usage_error.
@@ -104,23 +109,25 @@ class graphed_core {
   void leave(Also&& also);
   lane& home(stream_ref stream);
 
-  // forward.cpp
-  bound_call bind(site at, operands given) const;
-  void check_ticket(const forward_ticket& ticket) const;
+  // ways.cpp
   way find_way(bindings given);
   way find_in_region(bindings given, region& here);
   way check_frame(used_frame& used, bindings given);
-  void refuse_outputs_over_inputs(bindings given) const;
   bool fits(const frame& one, bindings given) const;
   bool may_capture(bindings given) const;
+  void require_same_work(const signature& other) const;
+
+  // forward.cpp
+  bound_call bind(site at, operands given) const;
+  void refuse_outputs_over_inputs(bindings given) const;
   forward_result replay(site at, bound_call& bound, used_frame& used);
   forward_result capture(site at, bound_call& bound, const way& by);
   forward_result run_eagerly(site at, bound_call& bound, eager_cause cause);
   forward_result run_apart(site at, bound_call& bound);
   void finish(state_aside& aside);
-  void require_same_work(const signature& other) const;
   void refuse_host_values(bool has_host_input) const;
   admission admission_of(frame& in, const std::size_t& beside) const;
+  void say_what_differs(bindings given);
 
   // results.cpp
   forward_result result_of(const bound_call& bound) const;
@@ -135,10 +142,13 @@ class graphed_core {
   void moved_on();
   signature inference_signature() const;
 
-  // backward.cpp
+  // owed_backward.cpp
+  void check_ticket(const forward_ticket& ticket) const;
   owed_backward owed_by(site at, const forward_ticket& ticket, operands cotangents,
                         const wanted& what) const;
   void require_unchanged(const forward_call& call) const;
+
+  // backward.cpp
   grad_result run_on_frame(site at, owed_backward& owed);
   void replay_stale(site at, owed_backward& owed);
   grad_result replay_backward(site at, owed_backward& owed, std::vector<binding> given);
@@ -151,7 +161,7 @@ class graphed_core {
 
   // delivery.cpp
   backward_part backward_over(frame& in, const owed_backward& owed) const;
-  const step& step_again(const owed_backward& owed);
+  const forward_again& step_again(const owed_backward& owed);
   std::vector<binding> bind_backward(const step& what, const owed_backward& owed,
                                      std::span<const std::int32_t> rules) const;
   std::vector<std::int32_t> rules_for(const owed_backward& owed) const;
@@ -167,8 +177,8 @@ class graphed_core {
   void lend_gradients(const owed_backward& owed, const backward_part& part, const step_result& run,
                       grad_result& result) const;
 
+  // graphed_core.cpp
   std::shared_ptr<const reason> why_eager(eager_cause cause);
-  void say_what_differs(bindings given);
   static std::string actual_of(const reason& why);
   void tell_once(eager_cause cause, std::string_view text);
 
@@ -181,7 +191,7 @@ class graphed_core {
   backward_run running_;       // of the backward that runs again now
   precision again_forward_;    // and of its forward
   std::optional<step> eager_forward_;
-  std::map<std::uint64_t, step> again_;  // forward and backward, by what is wanted
+  std::map<std::uint64_t, forward_again> again_;  // by what is wanted
 
   std::shared_ptr<lane> home_;
   std::vector<used_frame> frames_;

@@ -65,9 +65,7 @@ op_parts::op_parts(erased_op of, philox_counter& draws)
   }
   forward.take_inputs_direct();
   forward.same_work_as(work + " forward");
-  forward.key("matrix products",
-              [] { return static_cast<std::uint64_t>(precision_now().products); });
-  forward.key("casts", [] { return static_cast<std::uint64_t>(precision_now().casts); });
+  key_by_precision(forward);
   if (declared.random() != nullptr) forward.random(draws);
 }
 
@@ -99,6 +97,11 @@ tensor_ref bring_input(step_scope& run, const tensor_ref& at, bool is_direct) {
       is_direct ? view<const std::uint8_t>::through(at.data, bytes) : as_bytes(at.data);
   launch(run, bring, read<std::uint8_t>{from}, write<std::uint8_t>{as_bytes(here.data)});
   return here;
+}
+
+void key_by_precision(signature& sig) {
+  sig.key("matrix products", [] { return static_cast<std::uint64_t>(precision_now().products); });
+  sig.key("casts", [] { return static_cast<std::uint64_t>(precision_now().casts); });
 }
 
 binding bind_input(const signature& of, int slot, const tensor_ref& ref) {

@@ -57,6 +57,9 @@ struct op_parts {
 // Brings an input into memory that lasts, from where it lies or from behind its word.
 tensor_ref bring_input(step_scope& run, const tensor_ref& at, bool is_direct);
 
+// Makes the precision in force a part of the key.
+void key_by_precision(signature& sig);
+
 // An input or output that lies in `ref`, bound by hand.
 binding bind_input(const signature& of, int slot, const tensor_ref& ref);
 binding bind_output(const signature& of, int slot, const tensor_ref& ref);

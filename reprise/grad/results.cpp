@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "reprise/base/error.hpp"
-#include "reprise/base/mutant.hpp"
 #include "reprise/device/enqueue.hpp"
 #include "reprise/grad/graphed_core.hpp"
 
@@ -13,11 +12,8 @@ namespace reprise {
 namespace {
 
 std::shared_ptr<held_tensor> hold_copy(const tensor_ref& of, pool& from, site at) {
-  auto held = std::make_shared<held_tensor>();
-  held->memory = block{from, of.bytes(), at.stream, at.place};
-  held->made_on = at.stream;
-  held->at = of;
-  held->at.data = held->memory.data();
+  std::shared_ptr<held_tensor> held = hold_memory(from, of.type, of.shape, at.stream, at.place);
+  copy_bytes(at, of.data, held->at.data, of.bytes());
   return held;
 }
 
@@ -49,10 +45,7 @@ class state_in_frame final : public state_source {
     const std::shared_ptr<frame> in = in_.lock();
     if (in == nullptr || !in->is_owned_by(ticket_)) refuse(in.get());
     lane_->enter(at);
-    const tensor_ref& from = in->saves.outputs[slot_];
-    std::shared_ptr<held_tensor> held = hold_copy(from, lane_->results(), at);
-    copy_bytes(at, from.data, held->at.data, from.bytes());
-    return held;
+    return hold_copy(in->saves.outputs[slot_], lane_->results(), at);
   }
 
  private:
@@ -101,7 +94,8 @@ void graphed_core::make_outputs(site at, bound_call& bound, std::span<const tens
   for (std::size_t slot = 0; slot < made.size(); ++slot) {
     const bool is_state = parts_->op.declared.outputs()[slot].is_state;
     if (result.outputs[slot] == nullptr && !is_state) {
-      result.outputs[slot] = hold_copy(made[slot], results, at);
+      result.outputs[slot] =
+          hold_memory(results, made[slot].type, made[slot].shape, at.stream, at.place);
     }
   }
 }
@@ -130,9 +124,7 @@ void graphed_core::take_outputs(site at, bound_call& bound, std::span<const tens
   copy_outputs(at, made, result);
   for (std::size_t slot = 0; slot < made.size(); ++slot) {
     if (!parts_->op.declared.outputs()[slot].is_state) continue;
-    std::shared_ptr<held_tensor> held = hold_copy(made[slot], results, at);
-    copy_bytes(at, made[slot].data, held->at.data, held->at.bytes());
-    result.states[slot] = std::make_shared<copied_state>(std::move(held));
+    result.states[slot] = std::make_shared<copied_state>(hold_copy(made[slot], results, at));
   }
 }
 
@@ -153,8 +145,7 @@ void graphed_core::moved_on() {
 
 signature graphed_core::inference_signature() const {
   signature sig = parts_->op.declared.variant(name() + " without backward");
-  sig.key("matrix products", [] { return static_cast<std::uint64_t>(precision_now().products); });
-  sig.key("casts", [] { return static_cast<std::uint64_t>(precision_now().casts); });
+  key_by_precision(sig);
   return sig;
 }
 

@@ -1,5 +1,7 @@
 #include "reprise/grad/tensor.hpp"
 
+#include <limits>
+
 #include "reprise/base/error.hpp"
 
 namespace reprise {
@@ -23,6 +25,19 @@ void held_tensor::read_on(stream_ref stream) {
   if (!made_on || made_on->id() == stream.id()) return;
   const std::lock_guard held{guard_};
   readers_.insert(stream.id());
+}
+
+std::shared_ptr<held_tensor> hold_memory(pool& from, dtype type, const dims& shape,
+                                         stream_ref stream, std::source_location place) {
+  auto held = std::make_shared<held_tensor>();
+  held->at = {nullptr, type, shape, contiguous_strides(shape)};
+  // A product that would wrap is as many bytes as there are, which no device has.
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  const bool wraps = shape.count() > most / size_of(type);
+  held->memory = block{from, wraps ? most : held->at.bytes(), stream, place};
+  held->at.data = held->memory.data();
+  held->made_on = stream;
+  return held;
 }
 
 void refuse_empty_tensor() {

@@ -48,6 +48,11 @@ struct held_tensor {
   std::set<stream_id> readers_;  // other streams than where it was made
 };
 
+// Memory of its own for a tensor of this type and shape, in the order of the stream. Its contents
+// are undefined.
+std::shared_ptr<held_tensor> hold_memory(pool& from, dtype type, const dims& shape,
+                                         stream_ref stream, std::source_location place);
+
 // Throws usage_error: an empty tensor has no elements.
 [[noreturn]] void refuse_empty_tensor();
 
@@ -87,11 +92,7 @@ class tensor {
 template <element T>
 tensor<T> make_tensor(pool& from, const dims& shape, stream_ref stream,
                       std::source_location place = std::source_location::current()) {
-  auto held = std::make_shared<held_tensor>();
-  held->memory = block{from, detail::bytes_of<T>(shape.count()), stream, place};
-  held->made_on = stream;
-  held->at = {held->memory.data(), dtype_of<T>, shape, contiguous_strides(shape)};
-  return tensor<T>{std::move(held)};
+  return tensor<T>{hold_memory(from, dtype_of<T>, shape, stream, place)};
 }
 
 // One input of a call. What is bound by a plain view is the caller's to keep, unchanged, until the
