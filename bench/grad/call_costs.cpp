@@ -53,14 +53,16 @@ class replays {
         plain_{with.sources, shape_.forward_nodes(), 0, false},
         cache_{with.stream().device()},
         bare_forward_{with.bare(shape_.forward_nodes())},
-        bare_backward_{with.bare(shape_.backward_nodes())} {}
+        bare_cloned_{with.bare(shape_.backward_nodes(gradients::cloned))},
+        bare_moved_{with.bare(shape_.backward_nodes(gradients::moved))} {}
 
   // Each is one turn of a round; another one goes first each time.
   std::vector<std::function<void()>> turns() {
     return {[this] { bare_forward_.time(with_.timer); },
             [this] { with_.timer.time(steps_, [&] { plain_.run(cache_, with_.stream(), {}); }); },
             [this] { pair(cloned_, forwards_, cloned_backwards_); },
-            [this] { bare_backward_.time(with_.timer); },
+            [this] { bare_cloned_.time(with_.timer); },
+            [this] { bare_moved_.time(with_.timer); },
             [this] { pair(moved_, moved_forwards_, moved_backwards_); }};
   }
 
@@ -71,15 +73,17 @@ class replays {
       *one = {};
     }
     bare_forward_.begin();
-    bare_backward_.begin();
+    bare_cloned_.begin();
+    bare_moved_.begin();
   }
 
   void report(call_costs& into, int rounds) {
-    const auto inputs = static_cast<std::uint64_t>(shape_.inputs);
     const std::string all = count_of(shape_.inputs, "input");
     const std::string gradients_of_all = count_of(shape_.inputs, "gradient");
     const std::string floor = fmt::format("bare, {} nodes", shape_.forward_nodes());
-    const std::string backward_floor = fmt::format("bare, {} nodes", shape_.backward_nodes());
+    const auto backward_floor = [this](gradients returned) {
+      return fmt::format("bare, {} nodes", shape_.backward_nodes(returned));
+    };
     const auto add = [&](std::string what, timed_calls& calls, const seam_plan& planned,
                          const std::string& against, const bare_launch& bare,
                          std::optional<double> limit) {
@@ -88,11 +92,11 @@ class replays {
     };
     add(fmt::format("plain replay, {} nodes", shape_.forward_nodes()), steps_, {1, 0, 0}, floor,
         bare_forward_, std::nullopt);
-    add("forward replay, " + all, forwards_, {1, 1, 0}, floor, bare_forward_, forward_limit_us);
-    add("backward replay, " + gradients_of_all + " cloned", cloned_backwards_, {1, inputs, 0},
-        backward_floor, bare_backward_, std::nullopt);
+    add("forward replay, " + all, forwards_, {1, 0, 0}, floor, bare_forward_, forward_limit_us);
+    add("backward replay, " + gradients_of_all + " cloned", cloned_backwards_, {1, 0, 0},
+        backward_floor(gradients::cloned), bare_cloned_, std::nullopt);
     add("backward replay, " + gradients_of_all + " moved", moved_backwards_, {1, 0, 0},
-        backward_floor, bare_backward_, std::nullopt);
+        backward_floor(gradients::moved), bare_moved_, std::nullopt);
     for (subject* one : {&cloned_, &moved_}) {
       subject eager{"eager", with_.memory,      with_.stream(), with_.budget,
                     shape_,  {.record = false}, shape_.inputs};
@@ -121,7 +125,8 @@ class replays {
   chain_step plain_;
   replay_cache cache_;
   bare_launch bare_forward_;
-  bare_launch bare_backward_;
+  bare_launch bare_cloned_;
+  bare_launch bare_moved_;
   timed_calls steps_;
   timed_calls forwards_;
   timed_calls cloned_backwards_;
@@ -158,7 +163,7 @@ class others {
     const auto kernels = static_cast<std::uint64_t>(shape_.forward_kernels());
     const spread owned = spread_of(owned_.us);
     const spread by_hand = spread_of(kernels_.us);
-    into.figures.push_back(figure_of("stale backward", std::move(stale_backwards_), {2, 1, 0},
+    into.figures.push_back(figure_of("stale backward", std::move(stale_backwards_), {2, 0, 0},
                                      "backward replay", owned));
     into.figures.push_back(figure_of("eager forward, hold", std::move(eager_), {0, 1, kernels},
                                      "its kernels alone", by_hand));

@@ -23,9 +23,12 @@ struct layer_shape {
   bool activates = false;
 
   // Nodes of a recording of the forward, and of a backward that forms the gradients of all inputs.
-  // The first takes words and rules from the host, others bring what the caller gave.
-  std::int64_t forward_nodes() const { return 1 + inputs + forward_kernels(); }
-  std::int64_t backward_nodes() const { return 2 + backward_kernels() + inputs - 1; }
+  // The first takes words and rules from the host, others bring what the caller gave, and the last
+  // leave outputs, and gradients that are cloned, where the caller wants them.
+  std::int64_t forward_nodes() const { return 1 + inputs + forward_kernels() + 1; }
+  std::int64_t backward_nodes(gradients returned) const {
+    return 2 + backward_kernels() + inputs - 1 + (returned == gradients::cloned ? inputs : 0);
+  }
   // Kernels of the bodies alone.
   std::int64_t forward_kernels() const { return inputs - 1 + 1 + (activates ? 1 : 0); }
   std::int64_t backward_kernels() const { return 2 + (activates ? 1 : 0); }

@@ -163,7 +163,7 @@ class bare_step {
  public:
   bare_step(pool& memory, stream_ref stream, const chain_sources& sources, void* native_stream)
       : forward_{memory, stream, sources, wide.forward_nodes(), native_stream},
-        backward_{memory, stream, sources, wide.backward_nodes(), native_stream} {}
+        backward_{memory, stream, sources, wide.backward_nodes(gradients::cloned), native_stream} {}
 
   void time(const call_timer& timer, int forwards) {
     if (!forward_.is_here()) return;
@@ -186,9 +186,9 @@ seam_plan plan_of(const graphed_options& options, int forwards) {
   constexpr auto layers = static_cast<std::uint64_t>(net_layers);
   const auto n = static_cast<std::uint64_t>(forwards);
   const std::uint64_t beside = n + layers;  // kernels: of the loss, and updates
-  const std::uint64_t made = n * layers;    // outputs
+  if (options.record) return {2 * n * layers, 0, beside};
+  const std::uint64_t made = n * layers;  // outputs
   const std::uint64_t formed = n * (layers - 1);
-  if (options.record) return {2 * n * layers, made + formed, beside};
   const auto kernels = static_cast<std::uint64_t>(2 * wide.forward_kernels() +
                                                   wide.backward_kernels() + 1);  // and its delivery
   return {0, made + formed, beside + n * (layers * kernels - 1)};

@@ -64,10 +64,10 @@ class frames_in_a_pool {
     const spread forward = spread_of(forwards_.us);
     const spread backward = spread_of(backwards_.us);
     const std::string in = fmt::format(", {} frames", row.frames);
-    row.forward = figure_of("forward replay" + in, std::move(forwards_), {1, 1, 0},
+    row.forward = figure_of("forward replay" + in, std::move(forwards_), {1, 0, 0},
                             fmt::format("bare, {} nodes", small.forward_nodes()), bare_.us());
     row.forward_behind_all = figure_of("forward replay behind all" + in, std::move(behind_all_),
-                                       {1, 1, 0}, "forward replay", forward);
+                                       {1, 0, 0}, "forward replay", forward);
     row.voided_backward = figure_of("first backward, all voided" + in, std::move(voided_),
                                     {2, 1, 0}, "backward replay", backward);
     // Each runs once more there, to be compared, and was captured once.

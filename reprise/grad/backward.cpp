@@ -69,7 +69,7 @@ grad_result graphed_core::backward(site at, const forward_ticket& ticket, operan
     }
     if (in->state == frame_state::released) return run_again(at, owed, eager_cause::released);
     if (in->state == frame_state::poisoned) return run_again(at, owed, eager_cause::backward);
-    if (!in->forward->terms().holds(parts_->forward)) {
+    if (!in->forward->terms().holds(parts_->recorded)) {
       return run_again(at, owed, eager_cause::key);
     }
     return run_on_frame(at, owed);
@@ -94,7 +94,8 @@ grad_result graphed_core::run_on_frame(site at, owed_backward& owed) {
       return run_on_static_state(at, owed, eager_cause::precision);
     }
     const std::vector<std::int32_t> rules = rules_for(owed);
-    std::vector<binding> given = bind_backward(*part.what, owed, rules);
+    std::vector<std::uint64_t> places;
+    const std::vector<binding> given = bind_backward(part, owed, rules, &places);
     const bool fits = (owed.wanted & ~part.wanted) == 0 &&
                       part.made->terms().fits(part.what->declared(), given) &&
                       part.made->terms().holds(part.what->declared());
@@ -104,7 +105,7 @@ grad_result graphed_core::run_on_frame(site at, owed_backward& owed) {
           "a backward asks for other gradients, or gives other cotangents, than the first one");
       return run_on_static_state(at, owed, eager_cause::key);
     }
-    return replay_backward(at, owed, std::move(given));
+    return replay_backward(at, owed, given, places);
   }
   return run_on_static_state(
       at, owed, in.backward_failed ? std::optional{eager_cause::backward} : std::nullopt);
@@ -126,7 +127,9 @@ void graphed_core::replay_stale(site at, owed_backward& owed) {
   state_aside aside{true, parts_->op.declared, owed.here->results(), at};
   draws_ = call.drawn_from;
   in.invalidate();
-  in.forward->replay_as_checked(at, *eager_forward_, given);
+  std::vector<std::uint64_t> nowhere(parts_->op.declared.outputs().size());
+  bind_places(parts_->recorded, parts_->places, nowhere, given);
+  in.forward->replay_as_checked(at, *recorded_forward_, given);
   in.publish(owed.call);
   aside.put_back();
   if (REPRISE_MUTANT(recompute_advances_the_generator)) moved_on();
@@ -135,8 +138,8 @@ void graphed_core::replay_stale(site at, owed_backward& owed) {
   counts_.stale_us += now_us() - began;
 }
 
-grad_result graphed_core::replay_backward(site at, owed_backward& owed,
-                                          std::vector<binding> given) {
+grad_result graphed_core::replay_backward(site at, owed_backward& owed, bindings given,
+                                          std::vector<std::uint64_t>& places) {
   frame& in = *owed.call->in;
   backward_part& part = *in.backward;
   grad_result result = empty_gradients();
@@ -145,8 +148,7 @@ grad_result graphed_core::replay_backward(site at, owed_backward& owed,
     make_gradients(at, owed, result);
     for (std::size_t i = 0; i < result.gradients.size(); ++i) {
       if (!result.gradients[i]) continue;
-      given.push_back(
-          bind_output(part.what->declared(), part.gradient_slots[i], result.gradients[i]->at));
+      places[i] = reinterpret_cast<std::uintptr_t>(result.gradients[i]->at.data);
     }
   }
   const std::uint64_t before = part.made->replays();
@@ -183,7 +185,7 @@ grad_result graphed_core::run_on_static_state(site at, owed_backward& owed,
     in.running.in_force = owed.in_force;
     const std::vector<std::int32_t> rules(parts_->trained.size());
     const step_result run =
-        owed.here->eager().run(at, *part.what, bind_backward(*part.what, owed, rules), {},
+        owed.here->eager().run(at, *part.what, bind_backward(part, owed, rules, nullptr), {},
                                cause ? why_eager(*cause) : nullptr, &took);
     make_gradients(at, owed, result);
     copy_gradients(at, result, part.gradient_slots, run.table->outputs());
@@ -251,8 +253,9 @@ bool graphed_core::capture_backward(site at, owed_backward& owed, backward_part 
   in.running.in_force = owed.in_force;
   const std::vector<std::int32_t> rules(parts_->trained.size());
   part.products = owed.in_force.products;
+  std::vector<std::uint64_t> nowhere;
   prepared made = owed.here->captures().record_behind(
-      at, *part.what, bind_backward(*part.what, owed, rules), took, options);
+      at, *part.what, bind_backward(part, owed, rules, &nowhere), took, options);
   // Only while it runs does a backward use its memory, so all others may, too.
   memory.give_back(scratch);
   if (!moves) memory.give_back(kept);

@@ -14,7 +14,9 @@ void check_bring(std::size_t from, std::size_t to) {
 
 void bring_cpu(cpu_call&, read<std::uint8_t> from, write<std::uint8_t> to) {
   check_bring(from.size(), to.size());
-  copy_elements(from.followed().data(), to.size(), to.data());
+  const auto there = to.followed();
+  if (there.place() == nullptr) return;
+  copy_elements(from.followed().data(), there.size(), there.data());
 }
 
 void add_bring(kernel_registry& registry) {

@@ -27,11 +27,12 @@ __device__ std::size_t copy_units(const std::uint8_t* from, std::uint8_t* to, st
   return units * sizeof(Unit);
 }
 
-// Where `from` lies is known on the device alone, so that is where its alignment is looked at.
+// Where the two lie is known on the device alone, so that is where their alignment is looked at.
 __global__ void __launch_bounds__(threads)
     bring_grid(read<std::uint8_t> behind, write<std::uint8_t> to) {
   const std::uint8_t* const from = behind.followed().data();
-  std::uint8_t* const out = to.data();
+  std::uint8_t* const out = to.followed().data();  // null: nowhere
+  if (out == nullptr) return;
   const auto both = reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(out);
   std::size_t done = 0;
   if (both % sizeof(uint4) == 0) {

@@ -1,8 +1,9 @@
-// bring: copies an input of a call into the static memory that its backward will read, as a node of
-// the recording, so that a replay copies nothing itself.
+// bring: copies an input of a call into the static memory that its backward will read, or what a
+// call hands out to where its caller wants it, as a node of the recording, so that a replay copies
+// nothing itself.
 //
-//   from [bytes] -> to [bytes], u8; from may be a direct input, which lies behind a word. They do
-//   not overlap. Throws usage_error when the sizes differ.
+//   from [bytes] -> to [bytes], u8; either may lie behind a word. A null word as `to` is nowhere:
+//   nothing is copied. They do not overlap. Throws usage_error when the sizes differ.
 #pragma once
 
 #include <cstdint>

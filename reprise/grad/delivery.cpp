@@ -68,9 +68,15 @@ backward_part graphed_core::backward_over(frame& in, const owed_backward& owed) 
             : sig.add_output({"gradient of " + declared.inputs()[i].name, declared.inputs()[i].type,
                               moves ? on_overwrite::move_aside : on_overwrite::revoke}));
   }
+  // What is lent stays where it is; the rest a replay leaves where it is told to.
+  if (!moves && owed.wanted != 0) {
+    part.places = sig.add_input({"places of gradients", dtype::u64,
+                                 dims{static_cast<std::int64_t>(declared.inputs().size())},
+                                 input_mode::staged, true});
+  }
   const signature_id id = sig.id();
   part.what.emplace(std::move(sig), [parts = parts_, raw = &in, slots = part.gradient_slots, words,
-                                     id](step_scope& run) {
+                                     places = part.places, id](step_scope& run) {
     const run_inputs& inputs = run.inputs();
     std::vector<tensor_ref> cotangents(words);
     for (std::size_t slot = 0; slot < words; ++slot) {
@@ -89,9 +95,16 @@ backward_part graphed_core::backward_over(frame& in, const owed_backward& owed) 
                                     id,
                                     own.empty() ? raw->running.sums : own,
                                     raw->running.in_force,
-                                    raw->running.delivered};
+                                    raw->running.delivered,
+                                    raw->running.formed};
     backward_scope scope{run, plan};
     parts->op.backward(scope);
+    if (places < 0 || (inputs.given >> places & 1) == 0) return;  // an eager run copies them
+    const tensor_ref& there = inputs.by_slot[static_cast<std::size_t>(places)];
+    for (std::size_t i = 0; i < plan.formed.size(); ++i) {
+      if (plan.formed[i].data == nullptr) continue;
+      hand_out(run, plan.formed[i], there.data + i * sizeof(std::uint64_t));
+    }
   });
   return part;
 }
@@ -113,25 +126,38 @@ const graphed_core::forward_again& graphed_core::step_again(const owed_backward&
                                           declared.inputs()[i].type, on_overwrite::revoke}));
   }
   const signature_id id = sig.id();
-  step what{
-      std::move(sig), [this, slots, first, id](step_scope& run) {
-        saved_tensors saves;
-        parts_->run_forward(run, saves, again_forward_);
-        const run_inputs& inputs = run.inputs();
-        std::vector<tensor_ref> cotangents(
-            inputs.by_slot.begin() + static_cast<std::ptrdiff_t>(first), inputs.by_slot.end());
-        const backward_scope::plan plan{
-            parts_->op.declared, saves, cotangents, slots, id, running_.sums, running_.in_force,
-            running_.delivered};
-        backward_scope scope{run, plan};
-        parts_->op.backward(scope);
-      }};
+  step what{std::move(sig), [this, slots, first, id](step_scope& run) {
+              saved_tensors saves;
+              parts_->run_forward(run, saves, again_forward_);
+              const run_inputs& inputs = run.inputs();
+              std::vector<tensor_ref> cotangents(
+                  inputs.by_slot.begin() + static_cast<std::ptrdiff_t>(first),
+                  inputs.by_slot.end());
+              const backward_scope::plan plan{parts_->op.declared,
+                                              saves,
+                                              cotangents,
+                                              slots,
+                                              id,
+                                              running_.sums,
+                                              running_.in_force,
+                                              running_.delivered,
+                                              running_.formed};
+              backward_scope scope{run, plan};
+              parts_->op.backward(scope);
+            }};
   return again_.emplace(owed.wanted, forward_again{std::move(what), slots}).first->second;
 }
 
-std::vector<binding> graphed_core::bind_backward(const step& what, const owed_backward& owed,
-                                                 std::span<const std::int32_t> rules) const {
+std::vector<binding> graphed_core::bind_backward(const backward_part& part,
+                                                 const owed_backward& owed,
+                                                 std::span<const std::int32_t> rules,
+                                                 std::vector<std::uint64_t>* places) const {
+  const step& what = *part.what;
   std::vector<binding> given;
+  if (places != nullptr) {
+    places->assign(parts_->op.declared.inputs().size(), 0);
+    bind_places(what.declared(), part.places, *places, given);
+  }
   for (std::size_t slot = 0; slot < owed.cotangents.size(); ++slot) {
     if ((owed.given >> slot & 1) == 0) continue;
     given.push_back(bind_input(what.declared(), static_cast<int>(slot), owed.cotangents[slot]));

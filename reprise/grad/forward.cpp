@@ -29,7 +29,7 @@ forward_result graphed_core::forward(site at, operands given) {
   if (!REPRISE_MUTANT(call_waits_for_no_other_stream)) here.enter(at);
   bound_call bound = bind(at, given);
 
-  const way by = find_way(bound.given);
+  const way by = find_way(bound.recorded);
   if (by.eager) return run_eagerly(at, bound, *by.eager);
   return by.used != nullptr ? replay(at, bound, *by.used) : capture(at, bound, by);
 }
@@ -68,6 +68,9 @@ graphed_core::bound_call graphed_core::bind(site at, operands given) const {
     saved.bound.to.data = saved.host.data();
     bound.has_host_input = true;
   }
+  bound.recorded = bound.given;
+  bound.places.resize(declared.outputs().size());
+  bind_places(parts_->recorded, parts_->places, bound.places, bound.recorded);
   return bound;
 }
 
@@ -97,15 +100,14 @@ forward_result graphed_core::replay(site at, bound_call& bound, used_frame& used
   forward_result result = result_of(bound);
   result.how = ran::replayed;
   make_outputs(at, bound, in.saves.outputs, result, here.results());
-  std::vector<binding> given = bound.given;
-  bind_outputs(result, given);
+  place_outputs(result, bound.places);
   state_aside aside{state_left_alone::is_here(), parts_->op.declared, here.results(), at};
   draws_ = bound.call->drawn_from;
 
   in.invalidate();
   const std::uint64_t before = in.forward->replays();
   try {
-    result.replay = in.forward->replay_as_checked(at, *eager_forward_, given).replay;
+    result.replay = in.forward->replay_as_checked(at, *recorded_forward_, bound.recorded).replay;
   } catch (...) {
     // It runs, and moves state, though an output was not copied: so does the generator move.
     if (in.forward->replays() != before) {
@@ -131,11 +133,12 @@ forward_result graphed_core::capture(site at, bound_call& bound, const way& by) 
   in->index = memory->add(in);
   in->scratch_is_apart =
       states_of(options_.conflict) > 1 && !REPRISE_MUTANT(slots_have_their_scratch_in_the_pool);
-  // The frame's recording keeps nothing of it: replays are of eager_forward_, which is the same
+  // The frame's recording keeps nothing of it: replays are of recorded_forward_, which is the same
   // work.
-  const step what{parts_->forward,
+  const step what{parts_->recorded,
                   [parts = parts_, raw = in.get(), force = bound.call->in_force](step_scope& run) {
                     parts->run_forward(run, raw->saves, force);
+                    parts->hand_out_outputs(run, raw->saves);
                   }};
   std::span<std::byte> scratch;
   std::size_t beside = 0;  // of what lies outside of the pool
@@ -154,7 +157,7 @@ forward_result graphed_core::capture(site at, bound_call& bound, const way& by) 
   draws_ = bound.call->drawn_from;
   recorded made = [&] {
     try {
-      return here.captures().record(at, what, bound.given, options);
+      return here.captures().record(at, what, bound.recorded, options);
     } catch (...) {
       memory->give_back(scratch);
       throw;
@@ -221,15 +224,15 @@ void graphed_core::say_what_differs(bindings given) {
   auto& why = reasons_[static_cast<std::size_t>(eager_cause::key)];
   if (why || frames_.empty() || !frames_.front().in->forward) return;
   const contract& terms = frames_.front().in->forward->terms();
-  std::vector<breach> breaches = terms.differences(parts_->forward, given);
-  if (breaches.empty()) breaches = terms.explain(parts_->forward);
+  std::vector<breach> breaches = terms.differences(parts_->recorded, given);
+  if (breaches.empty()) breaches = terms.explain(parts_->recorded);
   why = because("key", std::move(breaches));
   tell_once(eager_cause::key, why->text());
 }
 
 forward_result graphed_core::run_eagerly(site at, bound_call& bound, eager_cause cause) {
   lane& here = *home_;
-  if (cause == eager_cause::key) say_what_differs(bound.given);
+  if (cause == eager_cause::key) say_what_differs(bound.recorded);
   tell_once(cause, {});
   state_aside aside{state_left_alone::is_here(), parts_->op.declared, here.results(), at};
   draws_ = bound.call->drawn_from;

@@ -40,6 +40,7 @@ struct backward_part {
   std::uint64_t delivers = 0;     // parameters that its body delivers
   matrix_precision products = matrix_precision::full;
   std::vector<int> gradient_slots;  // by input: the output of the step; -1: none
+  int places = -1;                  // the input that says where they go; -1: they are lent
 };
 
 struct frame {

@@ -80,9 +80,11 @@ graphed_core::graphed_core(erased_op op, byte_budget& budget, graphed_options op
                     several != nullptr && several->count < 1 ? several->count : options_.keys)};
   }
   // Frames and calls hold the parts; what they run calls back into none of this object.
-  eager_forward_.emplace(parts_->forward, [this, parts = parts_.get()](step_scope& run) {
+  const auto body = [this, parts = parts_.get()](step_scope& run) {
     parts->run_forward(run, eager_saves_, precision_now());
-  });
+  };
+  eager_forward_.emplace(parts_->forward, body);
+  recorded_forward_.emplace(parts_->recorded, body);
 }
 
 std::shared_ptr<graphed_core> graphed_core::make(erased_op op, byte_budget& budget,

@@ -83,6 +83,8 @@ class graphed_core {
   struct bound_call {
     std::shared_ptr<forward_call> call;
     std::vector<binding> given;
+    std::vector<binding> recorded;      // the same for a recording: with places of outputs
+    std::vector<std::uint64_t> places;  // by slot; 0: it stays in the frame
     bool has_host_input = false;
   };
   // A backward that is under way.
@@ -133,7 +135,7 @@ class graphed_core {
   forward_result result_of(const bound_call& bound) const;
   void make_outputs(site at, bound_call& bound, std::span<const tensor_ref> made,
                     forward_result& result, pool& results) const;
-  void bind_outputs(const forward_result& result, std::vector<binding>& given) const;
+  void place_outputs(const forward_result& result, std::vector<std::uint64_t>& places) const;
   void copy_outputs(site at, std::span<const tensor_ref> made, const forward_result& result) const;
   // Of a run whose memory is used again: results of their own, states too.
   void take_outputs(site at, bound_call& bound, std::span<const tensor_ref> made,
@@ -151,7 +153,8 @@ class graphed_core {
   // backward.cpp
   grad_result run_on_frame(site at, owed_backward& owed);
   void replay_stale(site at, owed_backward& owed);
-  grad_result replay_backward(site at, owed_backward& owed, std::vector<binding> given);
+  grad_result replay_backward(site at, owed_backward& owed, bindings given,
+                              std::vector<std::uint64_t>& places);
   grad_result run_on_static_state(site at, owed_backward& owed, std::optional<eager_cause> cause);
   grad_result run_again(site at, owed_backward& owed, eager_cause cause);
   bool capture_backward(site at, owed_backward& owed, backward_part part, const run_needs& took);
@@ -162,8 +165,11 @@ class graphed_core {
   // delivery.cpp
   backward_part backward_over(frame& in, const owed_backward& owed) const;
   const forward_again& step_again(const owed_backward& owed);
-  std::vector<binding> bind_backward(const step& what, const owed_backward& owed,
-                                     std::span<const std::int32_t> rules) const;
+  // For a recording, `places` are where gradients go, by input; nowhere at first. They live as long
+  // as what is returned. Null: for an eager run.
+  std::vector<binding> bind_backward(const backward_part& part, const owed_backward& owed,
+                                     std::span<const std::int32_t> rules,
+                                     std::vector<std::uint64_t>* places) const;
   std::vector<std::int32_t> rules_for(const owed_backward& owed) const;
   std::vector<block> make_sums(site at, const owed_backward& owed, backward_run& run,
                                view<const std::int32_t> zero) const;
@@ -191,6 +197,7 @@ class graphed_core {
   backward_run running_;       // of the backward that runs again now
   precision again_forward_;    // and of its forward
   std::optional<step> eager_forward_;
+  std::optional<step> recorded_forward_;          // the same work, for replays
   std::map<std::uint64_t, forward_again> again_;  // by what is wanted
 
   std::shared_ptr<lane> home_;

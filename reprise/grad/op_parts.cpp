@@ -25,7 +25,9 @@ bool can_have_gradient(dtype type) {
 }  // namespace
 
 op_parts::op_parts(erased_op of, philox_counter& draws)
-    : op{std::move(of)}, forward{op.declared.variant(op.declared.name())} {
+    : op{std::move(of)},
+      forward{op.declared.variant(op.declared.name())},
+      recorded{op.declared.variant(op.declared.name())} {
   const signature& declared = op.declared;
   // Parameters are read at addresses that a recording keeps.
   shares = !declared.work().empty() && declared.uses().empty();
@@ -67,6 +69,13 @@ op_parts::op_parts(erased_op of, philox_counter& draws)
   forward.same_work_as(work + " forward");
   key_by_precision(forward);
   if (declared.random() != nullptr) forward.random(draws);
+  recorded = forward.variant(declared.name());
+  recorded.same_work_as(work + " forward");
+  if (!declared.outputs().empty()) {
+    places = recorded.add_input({"places of outputs", dtype::u64,
+                                 dims{static_cast<std::int64_t>(declared.outputs().size())},
+                                 input_mode::staged, false});
+  }
 }
 
 void op_parts::run_forward(step_scope& run, saved_tensors& saves, const precision& in_force) const {
@@ -85,6 +94,31 @@ void op_parts::run_forward(step_scope& run, saved_tensors& saves, const precisio
   forward_scope scope{run, op.declared, saves, in_force};
   op.forward(scope);
   saves.drawn = run.drawn();
+}
+
+void op_parts::hand_out_outputs(step_scope& run, const saved_tensors& saves) const {
+  if (places < 0) return;
+  const tensor_ref& words = run.inputs().by_slot[static_cast<std::size_t>(places)];
+  for (std::size_t slot = 0; slot < saves.outputs.size(); ++slot) {
+    if (op.declared.outputs()[slot].is_state) continue;
+    hand_out(run, saves.outputs[slot], words.data + slot * sizeof(std::uint64_t));
+  }
+}
+
+void hand_out(step_scope& run, const tensor_ref& made, const std::byte* word) {
+  const std::size_t bytes = made.bytes();
+  if (bytes == 0) return;
+  const view<const std::uint8_t> from{reinterpret_cast<const std::uint8_t*>(made.data), bytes};
+  launch(run, bring, read<std::uint8_t>{from},
+         write<std::uint8_t>{view<std::uint8_t>::through(word, bytes)});
+}
+
+void bind_places(const signature& of, int slot, std::vector<std::uint64_t>& words,
+                 std::vector<binding>& given) {
+  if (slot < 0) return;
+  const dims shape{static_cast<std::int64_t>(words.size())};
+  auto* const at = reinterpret_cast<std::byte*>(words.data());
+  given.push_back({of.id(), slot, {at, dtype::u64, shape, contiguous_strides(shape)}, true, false});
 }
 
 tensor_ref bring_input(step_scope& run, const tensor_ref& at, bool is_direct) {
@@ -106,9 +140,6 @@ void key_by_precision(signature& sig) {
 
 binding bind_input(const signature& of, int slot, const tensor_ref& ref) {
   return {of.id(), slot, ref, false, false};
-}
-binding bind_output(const signature& of, int slot, const tensor_ref& ref) {
-  return {of.id(), slot, ref, false, true};
 }
 
 }  // namespace reprise

@@ -24,7 +24,8 @@ struct backward_scope::plan {
   signature_id step = signature_id::none;
   std::span<const delivery> parameters;  // by what the signature trains
   precision in_force;
-  std::uint64_t& delivered;  // bit i: parameter i
+  std::uint64_t& delivered;         // bit i: parameter i
+  std::vector<tensor_ref>& formed;  // gradients, by input slot
 };
 
 // What a backward body that runs now is given, and what it has delivered. Set before each run; a
@@ -33,6 +34,7 @@ struct backward_run {
   std::vector<delivery> sums;  // by parameter
   precision in_force;
   std::uint64_t delivered = 0;
+  std::vector<tensor_ref> formed{};
 };
 
 struct op_parts {
@@ -41,6 +43,8 @@ struct op_parts {
   // Runs the forward body. Inputs that are staged by the op's signature and come behind words are
   // brought first.
   void run_forward(step_scope& run, saved_tensors& saves, const precision& in_force) const;
+  // Behind it, in a run of the signature `recorded`: leaves its outputs where their words say.
+  void hand_out_outputs(step_scope& run, const saved_tensors& saves) const;
 
   // Of the inputs whose gradient can be asked for.
   std::uint64_t differentiable = 0;
@@ -52,7 +56,17 @@ struct op_parts {
   // The forward, with all inputs direct, and precision as part of the key. Its numbers are drawn
   // from the counter that the op sets before each run.
   signature forward;
+  // The same as frames record it: it takes one word more for each output, where a replay is to
+  // leave it. A null word, also for a state, is nowhere: it stays in the frame.
+  signature recorded;
+  int places = -1;  // the input slot of those words; -1: there are no outputs
 };
+
+// Leaves `made` where a word of device memory says, as a node of the recording.
+void hand_out(step_scope& run, const tensor_ref& made, const std::byte* word);
+// Those words, in host memory, as an operand; for a slot of -1 nothing.
+void bind_places(const signature& of, int slot, std::vector<std::uint64_t>& words,
+                 std::vector<binding>& given);
 
 // Brings an input into memory that lasts, from where it lies or from behind its word.
 tensor_ref bring_input(step_scope& run, const tensor_ref& at, bool is_direct);
@@ -60,8 +74,7 @@ tensor_ref bring_input(step_scope& run, const tensor_ref& at, bool is_direct);
 // Makes the precision in force a part of the key.
 void key_by_precision(signature& sig);
 
-// An input or output that lies in `ref`, bound by hand.
+// An input that lies in `ref`, bound by hand.
 binding bind_input(const signature& of, int slot, const tensor_ref& ref);
-binding bind_output(const signature& of, int slot, const tensor_ref& ref);
 
 }  // namespace reprise

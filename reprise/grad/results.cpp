@@ -100,12 +100,14 @@ void graphed_core::make_outputs(site at, bound_call& bound, std::span<const tens
   }
 }
 
-// Those of memory of their own; the caller's are bound by the caller.
-void graphed_core::bind_outputs(const forward_result& result, std::vector<binding>& given) const {
+// Those of memory of their own. What the caller has bound is copied behind the launch: no kernel
+// can write to any memory that a copy can.
+void graphed_core::place_outputs(const forward_result& result,
+                                 std::vector<std::uint64_t>& places) const {
   for (std::size_t slot = 0; slot < result.outputs.size(); ++slot) {
     const auto& held = result.outputs[slot];
     if (held == nullptr || held->memory.data() == nullptr) continue;
-    given.push_back(bind_output(parts_->forward, static_cast<int>(slot), held->at));
+    places[slot] = reinterpret_cast<std::uintptr_t>(held->at.data);
   }
 }
 

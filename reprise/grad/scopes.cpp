@@ -90,6 +90,16 @@ const tensor_ref& backward_scope::made_at(int slot, signature_id of) const {
   return plan_.saves.outputs[static_cast<std::size_t>(slot)];
 }
 
+const tensor_ref& backward_scope::state_at(int slot, signature_id of) const {
+  const tensor_ref& made = made_at(slot, of);
+  const declared_output& out = plan_.declared.outputs()[static_cast<std::size_t>(slot)];
+  if (out.is_state) return made;
+  throw usage_error{fmt::format(
+      "op '{}': the backward asks to overwrite '{}', which is no state and may have been handed "
+      "out; declare it with signature::returned_state, or read it with made()",
+      plan_.declared.name(), out.name)};
+}
+
 bool backward_scope::has_cotangent(int slot, signature_id of) const {
   require_own(plan_.declared, of, "asks for a cotangent of");
   return plan_.cotangents[static_cast<std::size_t>(slot)].data != nullptr;
@@ -117,7 +127,11 @@ tensor_ref backward_scope::make_gradient(int slot, signature_id of) {
         plan_.declared.name(), plan_.declared.inputs()[static_cast<std::size_t>(slot)].name)};
   }
   const dims& shape = plan_.saves.inputs[static_cast<std::size_t>(slot)].shape;
-  return run_.make_output(plan_.gradient_slots[static_cast<std::size_t>(slot)], plan_.step, shape);
+  const tensor_ref made =
+      run_.make_output(plan_.gradient_slots[static_cast<std::size_t>(slot)], plan_.step, shape);
+  plan_.formed.resize(plan_.declared.inputs().size());
+  plan_.formed[static_cast<std::size_t>(slot)] = made;
+  return made;
 }
 
 delivery backward_scope::add_to(const parameter& trained) {

@@ -132,6 +132,12 @@ class backward_scope {
   view<const T> made(const output<T>& out) const {
     return elements_of<const T>(made_at(out.slot(), out.of()));
   }
+  // A returned state as the forward made it. The backward may overwrite it, since nobody may read
+  // it any more. Throws usage_error for another output.
+  template <element T>
+  view<T> state(const output<T>& out) const {
+    return elements_of<T>(state_at(out.slot(), out.of()));
+  }
 
   // Whether the caller gave a cotangent of this output; without one it counts as zero.
   template <element T>
@@ -173,6 +179,7 @@ class backward_scope {
   const tensor_ref& input_at(int slot, signature_id of) const;
   tensor_ref named(std::string_view name, dtype type) const;
   const tensor_ref& made_at(int slot, signature_id of) const;
+  const tensor_ref& state_at(int slot, signature_id of) const;
   bool has_cotangent(int slot, signature_id of) const;
   const tensor_ref& cotangent(int slot, signature_id of) const;
   bool wants_slot(int slot, signature_id of) const;

@@ -22,7 +22,7 @@ bool is_gone(const frame& one) {
 }  // namespace
 
 bool graphed_core::fits(const frame& one, bindings given) const {
-  return one.forward && one.forward->terms().fits(parts_->forward, given);
+  return one.forward && one.forward->terms().fits(parts_->recorded, given);
 }
 
 // Whether this key is one of those that are captured, or may become one.
@@ -31,7 +31,7 @@ bool graphed_core::may_capture(bindings given) const {
   for (const used_frame& used : frames_) keys.insert(used.in->forward->terms().hash());
   if (keys.size() < static_cast<std::size_t>(options_.keys)) return true;
   std::vector<std::uint64_t> parts;
-  return keys.contains(contract::hash(parts_->forward, given, parts));
+  return keys.contains(contract::hash(parts_->recorded, given, parts));
 }
 
 graphed_core::way graphed_core::find_way(bindings given) {
@@ -51,7 +51,7 @@ graphed_core::way graphed_core::find_way(bindings given) {
   for (used_frame& used : frames_) {
     if (used.group != 0 || !fits(*used.in, given)) continue;
     ++matching;
-    if (!used.in->forward->terms().holds(parts_->forward)) return way::eagerly(eager_cause::key);
+    if (!used.in->forward->terms().holds(parts_->recorded)) return way::eagerly(eager_cause::key);
     if (used.in->state == frame_state::poisoned) return way::eagerly(eager_cause::backward);
     if (free == nullptr && !used.in->owes()) free = &used;
     if (oldest == nullptr || used.in->last < oldest->in->last) oldest = &used;
@@ -69,13 +69,13 @@ graphed_core::way graphed_core::find_in_region(bindings given, region& here) {
   std::vector<std::uint64_t> parts;
   // Gradients that are lent are written where no other op's backward writes.
   const lane::group_key key{parts_->work, options_.returned == gradients::moved,
-                            contract::hash(parts_->forward, given, parts)};
+                            contract::hash(parts_->recorded, given, parts)};
   lane::group* group = home_->find_group(key);
   const auto mine = std::ranges::find_if(
       frames_, [&](const used_frame& used) { return group != nullptr && used.group == group->id; });
   const bool is_known = mine != frames_.end();
   if (!is_known && !may_capture(given)) return way::eagerly(eager_cause::key);
-  if (group == nullptr) group = &home_->make_group(key, parts_->forward);
+  if (group == nullptr) group = &home_->make_group(key, parts_->recorded);
   if (!is_known) require_same_work(group->declared);
 
   const std::size_t slot =
@@ -90,7 +90,7 @@ graphed_core::way graphed_core::find_in_region(bindings given, region& here) {
 }
 
 void graphed_core::require_same_work(const signature& other) const {
-  const std::string differs = other.difference(parts_->forward);
+  const std::string differs = other.difference(parts_->recorded);
   if (differs.empty()) return;
   throw usage_error{
       fmt::format("op '{}': another op says that it is the same work '{}' and declares '{}' "
@@ -99,7 +99,7 @@ void graphed_core::require_same_work(const signature& other) const {
 }
 
 graphed_core::way graphed_core::check_frame(used_frame& used, bindings given) {
-  if (!fits(*used.in, given) || !used.in->forward->terms().holds(parts_->forward)) {
+  if (!fits(*used.in, given) || !used.in->forward->terms().holds(parts_->recorded)) {
     return way::eagerly(eager_cause::key);
   }
   if (used.in->state == frame_state::poisoned) return way::eagerly(eager_cause::backward);

@@ -14,7 +14,7 @@ namespace {
 bool covers(const declared_write& declared, const access& touched) {
   const auto* begin = static_cast<const std::byte*>(touched.begin);
   return begin >= declared.where.data &&
-         begin + touched.bytes <= declared.where.data + declared.where.bytes();
+         begin + bytes_at_begin(touched) <= declared.where.data + declared.where.bytes();
 }
 
 }  // namespace
@@ -38,7 +38,8 @@ void warm_up_door::see(stream_ref stream, const work& what) {
 }
 
 void warm_up_door::pass(const work& what, const access& touched) {
-  if (own_.contains(touched.begin, touched.bytes)) return;
+  // A word of the run itself says where; what it says there, the caller of the run has put in.
+  if (own_.contains(touched.begin, bytes_at_begin(touched))) return;
   for (const declared_write& declared : declared_.writes()) {
     if (!covers(declared, touched)) continue;
     if (declared.restored || saves_overwrites_) save(declared);

@@ -228,9 +228,9 @@ TEST_P(state_cases, G15_no_replay_reads_the_generator_back) {
   of.step(0);
   of.step(1);
   const subject::call made = of.forward(2);
-  EXPECT_EQ(of.calls(), "copy 1, launch 1") << "the copy of the output";
+  EXPECT_EQ(of.calls(), "launch 1");
   (void)of.backward(made, 2);
-  EXPECT_EQ(of.calls(), "copy 1, launch 1") << "the copy of the gradient";
+  EXPECT_EQ(of.calls(), "launch 1");
 }
 
 }  // namespace

@@ -154,10 +154,10 @@ TEST_P(failure_cases, a_first_forward) {
   walk_all({{.conflict = hold{}}, "", "F1"}, 20);
 }
 TEST_P(failure_cases, a_replayed_forward) {
-  walk_all({{.conflict = hold{}}, "S0 S1", "F2"}, 2);
+  walk_all({{.conflict = hold{}}, "S0 S1", "F2"}, 1);
 }
 TEST_P(failure_cases, G16_a_forward_that_takes_the_frame_of_a_pending_one) {
-  walk_all({{.conflict = recompute{}}, "S0 F1", "F2"}, 2);
+  walk_all({{.conflict = recompute{}}, "S0 F1", "F2"}, 1);
 }
 TEST_P(failure_cases, G16_a_first_forward_in_another_slot_than_a_pending_one) {
   walk_all({{.conflict = slots{2}}, "S0 F1", "F2"}, 20);
@@ -181,7 +181,7 @@ TEST_P(failure_cases, a_stale_first_backward) {
   walk_both(recompute{}, "F1 F2", "B1", 15);
 }
 TEST_P(failure_cases, a_second_backward) {
-  walk_both(hold{}, "S0 F1 B1", "B1", 3);
+  walk_both(hold{}, "S0 F1 B1", "B1", 2);
 }
 TEST_P(failure_cases, a_backward_of_an_eager_forward) {
   walk_both(hold{}, "S0 F1 F2", "B2", 5);

@@ -29,7 +29,7 @@ inline const std::map<std::string, op_row>& nn_op_rows() {
       {"linear", {1, true}},         {"layer_norm", {1, false}},
       {"gelu", {1, false}},          {"silu", {1, false}},
       {"dropout", {1, false}},       {"softmax_cross_entropy", {1, false}},
-      {"squared_error", {2, false}},
+      {"squared_error", {2, false}}, {"embedding", {0, false}},
   };
   return all;
 }
