@@ -131,7 +131,9 @@ sanitize() {
   sanitize racecheck replay_test 40 "$rings"
   sanitize initcheck replay_test 40 "$rings"
   sanitize racecheck nn_test 50 '*replays*/cuda*:*layers*/cuda*'
+  sanitize racecheck sdm_test 60 '*cuda*'
   # Reads beside a view are seen by nobody else.
+  sanitize memcheck sdm_test 60 '*cuda*'
   sanitize memcheck ops_test 60 \
     '*linear*/cuda*:*layer_norm*/cuda*:*entropy*/cuda*:*squared*/cuda*:*dropout*/cuda*'
   "$programs/gate_summary" judge "$results" models/tiny-llama/golden.json "$out/gpu.json"

@@ -9,6 +9,7 @@
 #include <memory>
 #include <tuple>
 
+#include "apps/reprise/check_sdm_command.hpp"
 #include "apps/reprise/output.hpp"
 #include "apps/reprise/version.hpp"
 #include "reprise/platform/check_ops.hpp"
@@ -99,7 +100,8 @@ std::string failure_of(const ops_check& checked) {
 }  // namespace
 
 void add_check(CLI::App& root, int& exit_code) {
-  CLI::App* verb = root.add_subcommand("check", "hold what a device computes to the CPU");
+  CLI::App* verb =
+      root.add_subcommand("check", "hold what a device computes to the CPU, or to known results");
   verb->require_subcommand(1);
   verb->footer("Example: reprise check ops --device cpu");
   CLI::App* ops =
@@ -115,6 +117,7 @@ void add_check(CLI::App& root, int& exit_code) {
     if (typed->output.json) write_json(typed->output, as_json(checked));
     exit_code = exit_code_of(failure_of(checked));
   });
+  add_check_sdm(*verb, exit_code);
 }
 
 }  // namespace reprise::app

@@ -1,4 +1,5 @@
-// `reprise check ops`: the kernel bodies of a device, held to those of the CPU.
+// `reprise check`: the kernel bodies of a device, held to those of the CPU, and what
+// check_sdm_command.hpp has.
 #pragma once
 
 namespace CLI {

@@ -13,11 +13,13 @@
 #include <string>
 
 #include "reprise/grad/scopes.hpp"
+#include "reprise/nn/product.hpp"
 
 namespace reprise::nn {
 
 class linear {
   signature declared_;
+  product product_;
 
  public:
   // Throws usage_error when the weight is no [n, k] of f32, or the bias no [n].
@@ -33,13 +35,6 @@ class linear {
 
  private:
   linear(parameter& weight, parameter* bias, const std::string& name);
-
-  parameter* weight_;
-  parameter* bias_;  // null: none
-  std::int64_t n_;
-  std::int64_t k_;
-  bool trains_weight_;
-  bool trains_bias_;
 };
 
 }  // namespace reprise::nn

@@ -6,6 +6,7 @@
 #include "reprise/ops/bias_add.hpp"
 #include "reprise/ops/dropout.hpp"
 #include "reprise/ops/embedding.hpp"
+#include "reprise/ops/embedding_grad.hpp"
 #include "reprise/ops/flow.hpp"
 #include "reprise/ops/gelu.hpp"
 #include "reprise/ops/layer_norm.hpp"
@@ -52,6 +53,7 @@ void add_builtin_kernels(kernel_registry& registry) {
   add_add(registry);
   add_silu(registry);
   add_layer_norm_grad(registry);
+  add_embedding_grad(registry);
   add_dropout(registry);
   add_softmax_cross_entropy(registry);
   add_squared_error(registry);

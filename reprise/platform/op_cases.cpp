@@ -28,6 +28,7 @@
 #include "reprise/ops/swiglu.hpp"
 #include "reprise/ops/timestep_embedding.hpp"
 #include "reprise/platform/op_values.hpp"
+#include "reprise/platform/sdm_op_cases.hpp"
 #include "reprise/platform/training_op_cases.hpp"
 #include "reprise/replay/stage_inputs.hpp"
 
@@ -301,6 +302,7 @@ void each_builtin_op_case(const see_case& see) {
   show_training_op_cases(see);
   show_staging(see);
   show_bringing(see);
+  each_sdm_op_case(see);
 }
 
 }  // namespace reprise

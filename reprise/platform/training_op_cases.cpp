@@ -7,6 +7,7 @@
 
 #include "reprise/ops/add.hpp"
 #include "reprise/ops/dropout.hpp"
+#include "reprise/ops/embedding_grad.hpp"
 #include "reprise/ops/gelu.hpp"
 #include "reprise/ops/layer_norm.hpp"
 #include "reprise/ops/layer_norm_grad.hpp"
@@ -89,6 +90,31 @@ void show_losses(const see_case& see) {
   }
 }
 
+// A fifth of the rows are token 1's; every eleventh is no token's.
+void show_embedding_grads(const see_case& see) {
+  struct shape {
+    std::int64_t rows, vocabulary, width;
+  };
+  for (const auto& [rows, vocabulary, width] :
+       {shape{1, 1, 1}, shape{200, 3, 33}, shape{6000, 2, 256}, shape{3000, 256, 520}}) {
+    words tokens;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const std::int64_t other = i % 11 == 10 ? vocabulary : 7 * i % vocabulary;
+      tokens.push_back(static_cast<std::int32_t>(i % 5 == 1 ? 1 % vocabulary : other));
+    }
+    const auto dy = random_values<float>(count_of(rows, width), 65);
+    for (const gradient_rule by : {gradient_rule::write, gradient_rule::add}) {
+      auto table = random_values<float>(count_of(vocabulary, width), 66);
+      const words rule{static_cast<std::int32_t>(by)};
+      see(case_of(embedding_grad,
+                  fmt::format("{} rows of {} of {} tokens, {}", rows, width, vocabulary,
+                              by == gradient_rule::add ? "added" : "written"),
+                  read<std::int32_t>{in(tokens)}, read<float>{in(dy)}, inout<float>{to(table)},
+                  read<std::int32_t>{in(rule)}, width));
+    }
+  }
+}
+
 void show_elements(const see_case& see) {
   const std::vector<std::uint64_t> base{42, 100};
   const std::vector<float> of_sgd{0.1F, 0.9F, 0.01F};
@@ -121,6 +147,7 @@ void show_training_op_cases(const see_case& see) {
   show_norms(see);
   show_losses(see);
   show_elements(see);
+  show_embedding_grads(see);
 }
 
 }  // namespace reprise

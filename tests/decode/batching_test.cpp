@@ -114,10 +114,16 @@ TEST_P(batching_test, repeats_of_a_prompt_sample_differently) {
   EXPECT_NE(all[1], all[2]);
 }
 
-TEST_P(batching_test, a_prompt_that_fills_the_context_gives_one_token_and_ends_with_length) {
+// A thousand tokens each, of which every pair is looked at: half a minute on a simulated GPU.
+class a_full_context : public ::testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(devices, a_full_context, ::testing::ValuesIn(test::plain_devices()),
+                         [](const auto& p) { return test::test_name(p.param); });
+
+TEST_P(a_full_context, gives_one_token_and_ends_with_length) {
   const std::string full(1024, 'a');
   const decode::decode_report report =
-      test::run_on(GetParam(), options({full, full.substr(1)}, 96));
+      test::run_on(GetParam(), test::tiny_options({full, full.substr(1)}, 96));
   EXPECT_EQ(report.requests[0].generated.size(), 1U);
   EXPECT_EQ(report.requests[0].finish, decode::finish_reason::length);
   EXPECT_EQ(report.requests[1].generated.size(), 2U);

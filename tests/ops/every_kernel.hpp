@@ -19,6 +19,7 @@
 #include "reprise/ops/bias_add.hpp"
 #include "reprise/ops/dropout.hpp"
 #include "reprise/ops/embedding.hpp"
+#include "reprise/ops/embedding_grad.hpp"
 #include "reprise/ops/flow.hpp"
 #include "reprise/ops/gelu.hpp"
 #include "reprise/ops/layer_norm.hpp"
@@ -41,6 +42,7 @@
 #include "reprise/ops/timestep_embedding.hpp"
 #include "reprise/replay/stage_inputs.hpp"
 #include "tests/ops/bench.hpp"
+#include "tests/sdm/every_sdm_kernel.hpp"
 
 namespace reprise::test {
 
@@ -226,6 +228,23 @@ void run_training_norms(Runner& with) {
   }
 }
 
+// Token 1 has more rows than one part of a sum; two are no tokens.
+template <class Runner>
+void run_embedding_grads(Runner& with) {
+  const std::vector<std::int32_t> add{static_cast<std::int32_t>(gradient_rule::add)};
+  for (const std::size_t width : {1U, 33U, 264U}) {
+    tokens chosen(70, 1);
+    chosen[0] = 2;
+    chosen[30] = -1;
+    chosen[31] = 3;
+    const auto dy = random_values<float>(chosen.size() * width, 35);
+    auto table = random_values<float>(3 * width, 36);
+    with.run(embedding_grad, read<std::int32_t>{all(chosen)}, read<float>{all(dy)},
+             inout<float>{all(table)}, read<std::int32_t>{all(add)},
+             static_cast<std::int64_t>(width));
+  }
+}
+
 template <class Runner>
 void run_losses(Runner& with) {
   const std::vector<float> dloss{0.5F};
@@ -351,6 +370,8 @@ void run_every_kernel(Runner& with) {
   run_denoiser_ops(with);
   run_training_norms(with);
   run_losses(with);
+  run_embedding_grads(with);
+  run_every_sdm_kernel(with);
   run_training_elements(with);
   run_choices(with);
   run_switches(with);
