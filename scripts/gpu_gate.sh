@@ -19,7 +19,7 @@ accept() {
 assemble() {
   local programs=$gate/programs test
   rm -rf "$carry" "$programs"
-  mkdir -p "$carry"/{models,tests} "$programs/bin"
+  mkdir -p "$carry"/{models,tests,workloads/memory} "$programs/bin"
   # Before the build: should a source change meanwhile, the record will be refused as stale.
   "$root/scripts/tree_hash.sh" >"$carry/device_code"
   build gate || exit 1
@@ -31,6 +31,7 @@ assemble() {
   XZ_OPT="-6 -T0" tar -C "$programs" -cJf "$carry/programs.tar.xz" .
   cp "$root/scripts/gate.sh" "$carry/gate"
   cp -r "$root"/models/{tiny-llama,denoiser} "$carry/models/"
+  cp "$root/workloads/memory/genesis.txt" "$carry/workloads/memory/"
   [[ ! -d $root/tests/data ]] || cp -r "$root/tests/data" "$carry/tests/"
   say "build/gate/carry is ready: $(du -sm "$carry" | cut -f 1) MiB"
 }

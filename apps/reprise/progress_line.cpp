@@ -13,11 +13,12 @@ progress_line::~progress_line() {
   clear();
 }
 
-void progress_line::show(std::string_view what, std::size_t done, std::size_t total) {
+void progress_line::show(std::string_view what, std::size_t done, std::size_t total,
+                         std::string_view detail) {
   if (quiet_) return;
   if (redraws_) {
     const std::size_t percent = total == 0 ? 100 : 100 * done / total;
-    fmt::print(to_, "\r\x1b[K{} ... {} %", what, percent);
+    fmt::print(to_, "\r\x1b[K{} ... {} %{}{}", what, percent, detail.empty() ? "" : ", ", detail);
     drawn_ = true;
   } else if (what != what_) {
     fmt::print(to_, "{} ...\n", what);

@@ -18,7 +18,9 @@ class progress_line {
   progress_line(const progress_line&) = delete;
   progress_line& operator=(const progress_line&) = delete;
 
-  void show(std::string_view what, std::size_t done, std::size_t total);
+  // `detail` changes as it goes, and is for terminals alone.
+  void show(std::string_view what, std::size_t done, std::size_t total,
+            std::string_view detail = {});
   // `show`, for what tells of its progress; this outlives it.
   auto listener() {
     return [this](std::string_view what, std::size_t done, std::size_t total) {

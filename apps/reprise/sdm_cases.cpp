@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "reprise/base/error.hpp"
@@ -31,8 +33,7 @@ class reader {
 
   std::int64_t size(const char* name) const {
     const json& at = need(whole_, name);
-    if (!at.is_number_integer()) refuse(file_, fmt::format("{} is no whole number", name));
-    return at.get<std::int64_t>();
+    return whole_number(at, name);
   }
   std::string text(const char* name) const {
     const json& at = need(whole_, name);
@@ -52,7 +53,7 @@ class reader {
     const json& at = need(whole_, "chunks");
     std::vector<std::int64_t> sizes;
     if (at.is_array()) {
-      for (const json& one : at) sizes.push_back(one.is_number_integer() ? one.get<int>() : 0);
+      for (const json& one : at) sizes.push_back(whole_number(one, "chunks"));
     }
     if (sizes.empty() || std::ranges::any_of(sizes, [](std::int64_t c) { return c < 1; })) {
       refuse(file_, "chunks is no list of whole numbers of 1 or more");
@@ -67,12 +68,37 @@ class reader {
     return *found;
   }
 
+  std::int64_t whole_number(const json& at, std::string_view name) const {
+    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    if (!at.is_number_integer() || (at.is_number_unsigned() && at.get<std::uint64_t>() > most)) {
+      refuse(file_,
+             fmt::format("{} holds {}, which is no whole number of 63 bits", name, at.dump()));
+    }
+    return at.get<std::int64_t>();
+  }
+
+  // Of numbers, those that f32 can hold.
+  template <class T>
+  T element(const json& at, const std::string& name) const {
+    if constexpr (std::is_integral_v<T>) {
+      const std::int64_t value = whole_number(at, name);
+      if (value != static_cast<T>(value)) {
+        refuse(file_, fmt::format("{} holds {}, which is no row", name, value));
+      }
+      return static_cast<T>(value);
+    } else {
+      if (!at.is_number() || !std::isfinite(static_cast<float>(at.get<double>()))) {
+        refuse(file_, fmt::format("{} holds {}, which is no number of f32", name, at.dump()));
+      }
+      return at.get<T>();
+    }
+  }
+
   template <class T>
   void flatten(const json& at, const std::string& name, const std::vector<std::int64_t>& shape,
                std::size_t axis, std::vector<T>& to) const {
     if (axis == shape.size()) {
-      if (!at.is_number()) refuse(file_, fmt::format("{} holds what is no number", name));
-      to.push_back(at.get<T>());
+      to.push_back(element<T>(at, name));
       return;
     }
     if (!at.is_array() || at.size() != static_cast<std::size_t>(shape[axis])) {
@@ -113,12 +139,15 @@ sdm_case read_case(const path& file) {
              .reads = r,
              .decays = g,
              .chunk = 1};
+  c.chunks = from.chunks();
   try {
-    check_sizes(c.sizes);
+    for (const std::int64_t chunk : c.chunks) {
+      c.sizes.chunk = chunk;
+      check_sizes(c.sizes);
+    }
   } catch (const usage_error& e) {
     refuse(file, e.what());
   }
-  c.chunks = from.chunks();
 
   c.bank = from.array<double>("inputs", "bank", {p * s, d});
   c.k_idx = from.array<std::int32_t>("inputs", "k_idx", {p, t, w});

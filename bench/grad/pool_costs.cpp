@@ -69,7 +69,7 @@ class frames_in_a_pool {
     row.forward_behind_all = figure_of("forward replay behind all" + in, std::move(behind_all_),
                                        {1, 0, 0}, "forward replay", forward);
     row.voided_backward = figure_of("first backward, all voided" + in, std::move(voided_),
-                                    {2, 1, 0}, "backward replay", backward);
+                                    {2, 0, 0}, "backward replay", backward);
     // Each runs once more there, to be compared, and was captured once.
     row.first = counts_of(ops_.front(), 0, "first of" + in.substr(1));
     row.first.planned.forward_capture = row.first.planned.backward_capture = 1;

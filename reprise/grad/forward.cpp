@@ -29,6 +29,9 @@ forward_result graphed_core::forward(site at, operands given) {
   if (!REPRISE_MUTANT(call_waits_for_no_other_stream)) here.enter(at);
   bound_call bound = bind(at, given);
 
+  bound.recorded = bound.given;
+  bound.places.resize(parts_->op.declared.outputs().size());
+  bind_places(parts_->recorded, parts_->places, bound.places, bound.recorded);
   const way by = find_way(bound.recorded);
   if (by.eager) return run_eagerly(at, bound, *by.eager);
   return by.used != nullptr ? replay(at, bound, *by.used) : capture(at, bound, by);
@@ -68,9 +71,6 @@ graphed_core::bound_call graphed_core::bind(site at, operands given) const {
     saved.bound.to.data = saved.host.data();
     bound.has_host_input = true;
   }
-  bound.recorded = bound.given;
-  bound.places.resize(declared.outputs().size());
-  bind_places(parts_->recorded, parts_->places, bound.places, bound.recorded);
   return bound;
 }
 

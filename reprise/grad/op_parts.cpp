@@ -54,6 +54,13 @@ op_parts::op_parts(erased_op of, philox_counter& draws)
     throw usage_error{
         fmt::format("op '{}': it trains more than 64 parameters; split the op", declared.name())};
   }
+  // A backward's inputs: cotangents, the rules of parameters, and the places of gradients.
+  if (declared.outputs().size() + (trained.empty() ? 0 : 1) + 1 > 64) {
+    throw usage_error{fmt::format(
+        "op '{}': it has {} outputs, and a backward takes 64 words of them and of what it forms; "
+        "gather some into one tensor",
+        declared.name(), declared.outputs().size())};
+  }
   for (std::size_t i = 0; i < declared.inputs().size(); ++i) {
     if (can_have_gradient(declared.inputs()[i].type)) differentiable |= std::uint64_t{1} << i;
   }

@@ -40,14 +40,12 @@ sdm_error error_of(const char* quantity, const std::vector<double>& is,
   sdm_error error{quantity};
   double largest = 0;
   for (std::size_t i = 0; i < should.size(); ++i) {
-    const double off = std::abs(is[i] - should[i]);
-    if (!(off <= error.absolute)) error.absolute = off;  // a NaN too
+    double off = std::abs(is[i] - should[i]);
+    if (std::isnan(off)) off = std::numeric_limits<double>::infinity();
+    error.absolute = std::max(error.absolute, off);
     largest = std::max(largest, std::abs(should[i]));
   }
-  error.relative = error.absolute / largest;
-  if (largest == 0) {
-    error.relative = error.absolute == 0 ? 0 : std::numeric_limits<double>::infinity();
-  }
+  error.relative = error.absolute == 0 ? 0 : error.absolute / largest;  // infinite over 0
   return error;
 }
 

@@ -201,6 +201,7 @@ void recorder::rehearse(job& now, recording::state& state) {
   };
   try {
     state.staged = memory.keep(state.layout.bytes(), now.at.place);
+    door.know_inputs(state.layout, state.staged);
     const std::size_t staged = memory.needed();
     try {
       const recorded_body here{true};

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "reprise/base/error.hpp"
 #include "reprise/kernel/launch.hpp"
 #include "reprise/nn/shapes.hpp"
 #include "reprise/ops/add.hpp"
 #include "reprise/ops/layer_norm.hpp"
 #include "reprise/ops/layer_norm_grad.hpp"
+#include "reprise/ops/linear.hpp"
 #include "reprise/sdm/bank.hpp"
 #include "reprise/sdm/passes.hpp"
 #include "reprise/sdm/product_keys.hpp"
@@ -25,7 +28,16 @@ read<T> read_of(view<T> from) {
   return read<T>{from};
 }
 
+// Throws usage_error, naming what is too small or too large.
 sdm_sizes sizes_in(const sdm_layer_options& o) {
+  const auto need = [](const char* what, std::int64_t is, std::int64_t most) {
+    if (is >= 1 && is <= most) return;
+    throw usage_error{fmt::format("sdm_layer: {} is {}; give 1 to {}", what, is, most)};
+  };
+  need("side", o.side, sdm::most_half_keys);
+  need("writes", o.writes, sdm::most_chosen_slots);
+  need("reads", o.reads, sdm::most_chosen_slots);
+  need("key_width", o.key_width, ops::widest_layer);
   const sdm_sizes sizes{.streams = o.streams,
                         .slots = o.slots(),
                         .width = o.width,
@@ -39,6 +51,7 @@ sdm_sizes sizes_in(const sdm_layer_options& o) {
 }  // namespace
 
 nn::parameter_specs sdm_layer_parameters(const std::string& name, const sdm_layer_options& o) {
+  (void)sizes_in(o);
   const std::int64_t projected = sdm::projected(o.width, o.key_width);
   return {{name + ".in.weight", {projected, o.width}, nn::uniform_over(o.width)},
           {name + ".first_keys.weight", {o.side, o.key_width}, nn::uniform_over(o.key_width)},
@@ -84,7 +97,8 @@ sdm_layer<B>::sdm_layer(nn::parameter_set& set, const std::string& name,
         "one, or none",
         name)};
   }
-  declare_keys(declared_, {sizes, options.rows, options.wide_bank_grad});
+  declare_keys(declared_, {sizes, options.rows, options.wide_bank_grad}, dtype_of<B>);
+  declared_.key("retention", std::bit_cast<std::uint32_t>(options.retention));
 }
 
 template <element B>

@@ -43,7 +43,8 @@ struct sdm_layer_options {
 
 // NAME.in.weight [D + 4 K + 2, D], NAME.first_keys.weight, NAME.second_keys.weight [side, K],
 // NAME.bank [S, D], NAME.norm.gain, NAME.norm.bias [D], NAME.out.weight [D, D], with the values
-// that training begins with.
+// that training begins with. Throws usage_error for sizes that do not fit: side is 1024 at most,
+// writes and reads are 128 at most.
 nn::parameter_specs sdm_layer_parameters(const std::string& name, const sdm_layer_options& options);
 
 // B: what banks are stored in, f32 or bf16.

@@ -35,6 +35,12 @@ REPRISE_HD inline B stored(X value) {
   }
 }
 
+// A log decay as it is summed: e^-1000 is 0 in f32 and in f64, and a sum that held a larger one
+// would take the digits of all that come after it on its slot. So -inf is a decay too.
+REPRISE_HD inline double summed_decay(double g) {
+  return g < -1000.0 ? -1000.0 : g;
+}
+
 // e^(later - earlier) of two sums of log decays on one slot, which is at most 1. The difference is
 // taken in f64: a sum of many decays is large where its differences are not.
 template <class X>

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "reprise/base/error.hpp"
+#include "reprise/grad/bring.hpp"
 #include "reprise/kernel/launch.hpp"
 #include "reprise/nn/shapes.hpp"
 #include "reprise/sdm/bank.hpp"
@@ -12,14 +13,26 @@ namespace reprise {
 
 namespace {
 
-sdm_options checked(const sdm_options& options) {
+// Of elements that lie where they are, or behind a word.
+template <class T>
+view<const std::uint8_t> as_bytes(view<const T> from) {
+  if (from.is_direct()) {
+    return view<const std::uint8_t>::through(static_cast<const std::byte*>(from.place()),
+                                             from.bytes());
+  }
+  return {static_cast<const std::uint8_t*>(from.place()), from.bytes()};
+}
+
+sdm_options with_checked_sizes(const sdm_options& options) {
   check_sizes(options.sizes);
   return options;
 }
 
 }  // namespace
 
-void declare_keys(signature& in, const sdm_options& options) {
+void declare_keys(signature& in, const sdm_options& options, dtype storage) {
+  in.key("slots", static_cast<std::uint64_t>(options.sizes.slots));
+  in.key("storage", static_cast<std::uint64_t>(storage));
   in.key("chunk", static_cast<std::uint64_t>(options.sizes.chunk));
   in.key("saved rows", static_cast<std::uint64_t>(options.rows));
   in.key("wide bank gradient", options.wide_bank_grad ? 1 : 0);
@@ -29,7 +42,7 @@ template <element B>
 sparse_delta_memory<B>::sparse_delta_memory(const sdm_options& options, parameter* initial,
                                             const std::string& name)
     : declared_{name},
-      options_{checked(options)},
+      options_{with_checked_sizes(options)},
       k_idx{
           declared_.in<std::int32_t>("k_idx", {options.sizes.streams, any, options.sizes.writes})},
       k_val{declared_.in<float>("k_val", {options.sizes.streams, any, options.sizes.writes})},
@@ -38,12 +51,13 @@ sparse_delta_memory<B>::sparse_delta_memory(const sdm_options& options, paramete
       g{declared_.in<float>("g", {options.sizes.streams, any, options.sizes.decays})},
       q_idx{declared_.in<std::int32_t>("q_idx", {options.sizes.streams, any, options.sizes.reads})},
       q_val{declared_.in<float>("q_val", {options.sizes.streams, any, options.sizes.reads})},
-      bank{declared_.optional_in<B>("bank", {options.sizes.rows(), options.sizes.width})},
+      bank{declared_.optional_in<B>("bank", {options.sizes.rows(), options.sizes.width},
+                                    input_mode::direct)},
       readings{declared_.out<float>("readings")},
       final_bank{declared_.returned_state<B>("final_bank")},
       initial_{initial},
       trains_initial_{initial != nullptr && nn::declare(declared_, "initial", *initial)} {
-  declare_keys(declared_, options_);
+  declare_keys(declared_, options_, dtype_of<B>);
   if (initial != nullptr) {
     nn::require_shape(*initial, {options.sizes.slots, options.sizes.width}, name, "initial bank");
   }
@@ -59,6 +73,17 @@ sdm_sizes sparse_delta_memory<B>::sizes_of(const dims& shape) const {
 template <element B>
 void sparse_delta_memory<B>::forward(forward_scope& run) const {
   const sdm_sizes sizes = sizes_of(run.shape(v));
+  const auto need_tokens = [&](const char* name, const dims& shape) {
+    if (shape[1] == sizes.tokens) return;
+    throw usage_error{fmt::format("op '{}': {} has {} tokens, and v {}; give as many",
+                                  declared_.name(), name, shape[1], sizes.tokens)};
+  };
+  need_tokens("k_idx", run.shape(k_idx));
+  need_tokens("k_val", run.shape(k_val));
+  need_tokens("beta", run.shape(beta));
+  need_tokens("g", run.shape(g));
+  need_tokens("q_idx", run.shape(q_idx));
+  need_tokens("q_val", run.shape(q_val));
   const dims banks{sizes.rows(), sizes.width};
   const view<B> to = run.make(final_bank, banks);
   if (run.given(bank)) {
@@ -67,7 +92,9 @@ void sparse_delta_memory<B>::forward(forward_scope& run) const {
           "op '{}': a call brings a bank, and the op has a parameter for it; leave one out",
           declared_.name())};
     }
-    launch(run, sdm_cast<B, B>, read<B>{run[bank]}, write<B>{to});
+    launch(run, bring, read<std::uint8_t>{as_bytes(run[bank])},
+           write<std::uint8_t>{
+               view<std::uint8_t>{reinterpret_cast<std::uint8_t*>(to.data()), to.bytes()}});
   } else {
     const view<const float> from =
         initial_ != nullptr ? nn::values_of(*initial_) : view<const float>{};

@@ -5,7 +5,8 @@
 //   u = beta (v - sum over w of k[w] a[w] M[k_idx[w]]),   a = e^g
 //   M[k_idx[w]] = a[w] M[k_idx[w]] + k[w] u;   readings = sum over n of q_val[n] M[q_idx[n]]
 //
-// computed in chunks of tokens (passes.hpp): the chunk's size changes speed and roundings only.
+// computed in chunks of tokens (passes.hpp): the chunk's size changes speed and roundings only, of
+// numbers that are finite; an infinity or a NaN spreads over its chunk.
 // Work and bytes of a token grow with (W + R) D, whatever S is; only making the initial banks and
 // summing their gradients takes whole banks.
 //
@@ -38,7 +39,7 @@ struct sdm_options {
 };
 
 // Declares what a recording of the op depends on beside its shapes: parts of its key.
-void declare_keys(signature& in, const sdm_options& options);
+void declare_keys(signature& in, const sdm_options& options, dtype storage);
 
 // B: f32 or bf16.
 template <element B>

@@ -21,6 +21,7 @@ read<T> read_of(view<T> from) {
 }  // namespace
 
 sdm_counts counts_of(const sdm_sizes& s, saved_rows format, std::int64_t stored) {
+  check_sizes(s);
   const std::int64_t chunks = s.streams * s.chunks();
   const std::int64_t events = chunks * s.events();
   return {events,

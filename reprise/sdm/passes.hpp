@@ -77,6 +77,7 @@ struct sdm_counts {
   std::int64_t parts;   // [P, N, E, parts]
   std::int64_t writes;  // [P, T, W]
 };
+// Throws usage_error as check_sizes does.
 sdm_counts counts_of(const sdm_sizes& sizes, saved_rows format, std::int64_t stored);
 
 // make<T>(name, shape) gives memory for one part. The names are those that the forward saves under.

@@ -78,8 +78,8 @@ class slot_choice {
       std::nth_element(candidates_.begin(), end, candidates_.end(), std::greater<>{});
     }
     std::transform(candidates_.begin(), end, slots_.begin(), [&](std::uint64_t candidate) {
-      const auto i = static_cast<std::int64_t>(candidate & 0xffff);
-      const auto j = static_cast<std::int64_t>(candidate >> 16 & 0xffff) - i;
+      const auto i = static_cast<std::int64_t>(candidate >> 8 & 0xff);
+      const auto j = static_cast<std::int64_t>(candidate & 0xff);
       return first_.key_at(i) * n_ + second_.key_at(j);
     });
     std::sort(slots_.begin(), slots_.end());
@@ -91,9 +91,10 @@ class slot_choice {
   }
 
  private:
-  // Each pair of ranks that may be among the best: as (order of the sum, sum of ranks, first rank),
-  // the greatest of which is the best. Sums fall as either rank rises, so a row of them ends early.
+  // Each pair of ranks that may be among the best, as (order of the sum, sum of ranks, first rank,
+  // second): the greatest is the best. Sums fall as either rank rises, so a row of them ends early.
   void gather() {
+    static_assert(most_chosen_slots <= 256, "a rank has eight bits of a candidate");
     const std::int64_t d = diagonal_of(k_);
     const std::uint32_t least = sum_at(d, d);
     candidates_.clear();
@@ -102,10 +103,10 @@ class slot_choice {
       for (std::int64_t j = 0; j < kept_; ++j) {
         const std::uint32_t sum = sum_at(i, j);
         if (sum < least) break;
-        auto rank = static_cast<std::uint64_t>(i + j);
-        if (REPRISE_MUTANT(equal_slots_take_the_better_ranks)) rank = 0x7fff - rank;
-        candidates_.push_back(std::uint64_t{sum} << 32 | rank << 16 |
-                              static_cast<std::uint64_t>(i));
+        auto tie = static_cast<std::uint64_t>(i + j);
+        if (REPRISE_MUTANT(equal_slots_take_the_better_ranks)) tie = 0xffff - tie;
+        candidates_.push_back(std::uint64_t{sum} << 32 | tie << 16 |
+                              static_cast<std::uint64_t>(i << 8 | j));
       }
       if (candidates_.size() == before) break;
     }
@@ -156,6 +157,7 @@ std::int64_t product_key_top_rows(std::size_t first, std::size_t second, std::si
   ops::need_elements(op, "second", second, first);
   ops::need_elements(op, "idx", idx, static_cast<std::size_t>(rows * k));
   ops::need_elements(op, "val", val, static_cast<std::size_t>(rows * k));
+  if (rows == 0) return 0;
   if (tokens < 1 || rows % tokens != 0) {
     throw usage_error{fmt::format(
         "{}: {} rows are no whole streams of {} tokens; give whole streams", op, rows, tokens)};

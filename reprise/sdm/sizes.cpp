@@ -39,9 +39,9 @@ void check_sizes(const sdm_sizes& s) {
     throw usage_error{fmt::format("sdm: tokens is {}; give 0 or more", s.tokens)};
   }
   if (s.decays != 1 && s.decays != s.writes) {
-    throw usage_error{fmt::format(
-        "sdm: there are {} decays a token; give 1, or one for each of its {} writes", s.decays,
-        s.writes)};
+    throw usage_error{
+        fmt::format("sdm: there are {} decays a token; give 1, or one for each of its {} writes",
+                    s.decays, s.writes)};
   }
   need_at_most("writes", s.writes, s.slots, "more than a stream has slots");
   need_at_most("reads", s.reads, s.slots, "more than a stream has slots");
@@ -52,7 +52,7 @@ void check_sizes(const sdm_sizes& s) {
       !fits_31_bits(s.streams, s.chunks() == 0 ? 1 : s.chunks(), s.events())) {
     throw usage_error{fmt::format(
         "sdm: {} streams of {} slots and {} tokens have more rows or events than an index of 31 "
-        "bits tells apart; give fewer streams a call",
+        "bits tells apart; give fewer streams or tokens a call",
         s.streams, s.slots, s.tokens)};
   }
 }

@@ -34,9 +34,9 @@ struct sdm_sizes {
   bool operator==(const sdm_sizes&) const = default;
 
   REPRISE_HD std::int64_t rows() const { return streams * slots; }
-  REPRISE_HD std::int64_t chunks() const { return (tokens + chunk - 1) / chunk; }   // N
+  REPRISE_HD std::int64_t chunks() const { return (tokens + chunk - 1) / chunk; }  // N
   REPRISE_HD std::int64_t token_events() const { return writes + reads; }
-  REPRISE_HD std::int64_t events() const { return chunk * token_events(); }         // E
+  REPRISE_HD std::int64_t events() const { return chunk * token_events(); }  // E
   REPRISE_HD std::int64_t tokens_in(std::int64_t n) const {
     const std::int64_t left = tokens - n * chunk;
     return left < chunk ? left : chunk;

@@ -32,7 +32,7 @@ struct chunk_to_weigh {
       const std::int32_t w = event % token_events;
       const bool is_write = w < writes;
       if (is_write) {
-        sum += static_cast<double>(decays == 1 ? g[t] : g[t * writes + w]);
+        sum += summed_decay(static_cast<double>(decays == 1 ? g[t] : g[t * writes + w]));
         if (REPRISE_MUTANT(sdm_decays_are_summed_in_f32)) sum = static_cast<float>(sum);
       }
       const X weight = is_write ? k_val[t * writes + w] : q_val[t * reads + (w - writes)];

@@ -63,7 +63,8 @@ __global__ void __launch_bounds__(most_threads) weights_grid(weights_arrays all,
       float weight;
       if (w < writes) {
         weight = k_val[t * writes + w];
-        sum = math::add(sum, static_cast<double>(is_shared ? g[t] : g[t * writes + w]));
+        sum =
+            math::add(sum, summed_decay(static_cast<double>(is_shared ? g[t] : g[t * writes + w])));
       } else {
         weight = q_val[t * reads + (w - writes)];
       }

@@ -3,7 +3,8 @@
 //   k_val [P, T, W], g [P, T, G], q_val [P, T, R], order and runs of sdm_order;
 //   level, head, tail [P, N, E] by event, keep [P, N, E] by run; X is f32 or f64
 //
-// With L the running sum of g over the writes of a run, in f64, a write's own included:
+// With L the running sum of max(g, -1000) over the writes of a run, in f64, a write's own included
+// (number.hpp):
 //   level = L at the event; a read has that of the writes before it
 //   head  = k e^L of a write, c e^L of a read: what the row before the chunk weighs in it
 //   tail  = k e^(L at the run's end - L) of a write: what its delta weighs in the row behind the

@@ -1,6 +1,9 @@
 // What would give wrong gradients in silence, and is refused by name or kept right: operands that
 // moved, keys and facts that changed, memory that is given twice, calls out of place.
 #include "reprise/device/graph.hpp"
+#include "reprise/grad/bring.hpp"
+#include "reprise/kernel/launch.hpp"
+#include "reprise/replay/recorder.hpp"
 #include "tests/grad/support.hpp"
 
 namespace reprise::test {
@@ -208,6 +211,49 @@ TEST_P(refusals_of_ops, tensors_go_behind_the_calls_that_read_them_on_any_stream
     order(other, s());
     EXPECT_BITS(desk.values_of(got[declared.x].get()), numbers(i, 8));
   }
+}
+
+// Kernels that follow words can follow one that they write through: that of a direct input leads to
+// the caller's memory.
+TEST_P(refusals_of_ops, a_step_that_writes_through_the_word_of_an_input_is_not_recorded) {
+  signature declared{"writes its input"};
+  const input<float> x = declared.in<float>("x", {row}, input_mode::direct);
+  const output<float> y = declared.out<float>("y");
+  const step what{declared, [&](step_scope& run) {
+                    const view<float> out = run.make(y, {row});
+                    fill(run, write(out), 1.0F);
+                    if (!run[x].is_direct()) return;  // an eager run
+                    const std::size_t bytes = out.bytes();
+                    const view<const std::uint8_t> from{
+                        reinterpret_cast<const std::uint8_t*>(out.data()), bytes};
+                    const auto* const word = static_cast<const std::byte*>(run[x].place());
+                    launch(run, bring, read<std::uint8_t>{from},
+                           write<std::uint8_t>{view<std::uint8_t>::through(word, bytes)});
+                  }};
+  eager_runner eager{dev()};
+  recorder maker{dev(), eager};
+  const tensor<float> given = desk.made(numbers(1, row));
+  const recorded done = maker.record(s(), what, {x(given.get())});
+  ASSERT_FALSE(done.made.has_value());
+  EXPECT_TRUE(has(done.first.why->text(), "writes to the direct input 'x'"))
+      << done.first.why->text();
+  EXPECT_BITS(desk.values_of(given), numbers(1, row));
+}
+
+TEST_P(refusals_of_ops,
+       more_outputs_than_a_backward_has_words_for_are_refused_when_the_op_is_made) {
+  signature declared{"many"};
+  (void)declared.in<float>("x", {row});
+  for (int i = 0; i < 63; ++i) (void)declared.out<float>("y" + std::to_string(i));
+  const auto nothing = [](auto&) {};
+  EXPECT_NO_THROW((graphed{erased_op{declared, nothing, nothing}, desk.budget}));
+  trained_weight w{desk, numbers(1, row)};
+  parameter trained{as_tensor(w.value.all()), {}, as_tensor(w.gradient.all())};
+  declared.trains("w", trained);
+  const std::string refused = message_of<usage_error>([&] {
+    (void)graphed{erased_op{declared, nothing, nothing}, desk.budget};
+  });
+  EXPECT_TRUE(has(refused, "has 63 outputs")) << refused;
 }
 
 }  // namespace

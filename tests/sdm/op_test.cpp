@@ -3,6 +3,7 @@
 #include "reprise/sdm/op.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "reprise/grad/graphed_op.hpp"
 #include "reprise/sdm/passes.hpp"
@@ -283,6 +284,33 @@ TEST_P(memory_op, differs_by_rounding_alone_in_other_chunks) {
   }
 }
 
+// e^g is 0 for both of them: what a slot held is forgotten, and later decays keep their digits.
+TEST_P(memory_op, forgets_all_where_a_decay_is_infinite_or_a_mask) {
+  for (const double mask : {-std::numeric_limits<double>::infinity(), -1e30}) {
+    memory_call c = random_call(small, {.seed = 3});
+    memory_call finite = c;
+    for (std::size_t i = 0; i < c.g.size(); i += 5) {
+      c.g[i] = mask;
+      finite.g[i] = -500;
+    }
+    std::fill(finite.bank.begin(), finite.bank.end(), 0.0);
+    std::fill(finite.d_final.begin(), finite.d_final.end(), 0.0);
+    const memory_run plain = in_doubles(finite);
+    const uploaded on = upload_call(c);
+    for (const std::int64_t chunk : {1, 8}) {
+      sdm_sizes s = small;
+      s.chunk = chunk;
+      graphed_op op{sparse_delta_memory<float>{{.sizes = s}}, budget};
+      const forward_result made = op.forward(here.work, operands_of(op.op(), s, on));
+      const results found = results_of(
+          op.op(), made, op.backward(here.work, made.ticket, {cotangent(op.op().readings, on)}));
+      EXPECT_LT(gap(found.readings, plain.readings), 2e-6);
+      EXPECT_LT(gap(found.k_val, plain.dk), 5e-6);
+      EXPECT_LT(gap(found.g, d_decays(finite, plain)), 5e-6);
+    }
+  }
+}
+
 TEST_P(memory_op, of_no_tokens_leaves_the_bank_and_passes_its_cotangent_on) {
   sdm_sizes none = small;
   none.tokens = 0;
@@ -312,6 +340,13 @@ TEST_P(memory_op, refuses_a_bank_beside_a_parameter_and_sizes_that_do_not_fit) {
   std::vector<operand> given = operands_of(op.op(), small, on);
   given.push_back(operand{op.op().bank(view<const float>{bank.all()})});
   EXPECT_THROW(op.forward(here.work, given), usage_error);
+
+  // A v of no tokens beside others that have some: nothing would be written for them.
+  graphed_op none{sparse_delta_memory<float>{{.sizes = small}}, budget};
+  std::vector<operand> fewer = operands_of(none.op(), small, on);
+  const buffer<float> empty{here.memory, 0, here.work};
+  fewer[2] = operand{none.op().v(empty.all(), {small.streams, 0, small.width})};
+  EXPECT_THROW(none.forward(here.work, fewer), usage_error);
 
   sdm_sizes other = small;
   other.slots = 31;
