@@ -147,8 +147,8 @@ void show_passes(const see_case& see, const sdm_sizes& s, saved_rows format) {
   go.run(sdm_invert<X>, sdm::invert_cpu<X>, r(recalls), r(beta), w(inverse),
          sdm_inverse::scaled_columns, s);
   for (std::int64_t c = 0; c < s.chunks(); ++c) {
-    go.run(sdm_recall<B>, sdm::recall_cpu<B>, r(bank), r(k_idx), r(q_idx), r(head), r(v),
-           w(errors), w(readings), s, c);
+    go.run(sdm_recall<B>, sdm::recall_cpu<B>, r(bank), r(k_idx), r(q_idx), r(head), r(v), w(errors),
+           w(readings), s, c);
     go.run(sdm_solve<X>, sdm::solve_cpu<X>, r(inverse), r(readings_of), r(beta), rw(errors),
            rw(readings), s, c);
     go.run(sdm_write<B>, sdm::write_cpu<B>, r(order), r(runs), r(rows), r(written), r(tail),
@@ -163,8 +163,8 @@ void show_passes(const see_case& see, const sdm_sizes& s, saved_rows format) {
     go.run(sdm_solve_back<X>, sdm::solve_back_cpu<X>, r(inverse), r(readings_of), r(dy), rw(m), s,
            c);
     go.run(sdm_rewind<B, G>, sdm::rewind_cpu<B, G>, r(order), r(runs), r(rows), r(written), r(head),
-           r(keep), r(beta), r(dy), r(m), r(errors), r(saved), rw(bank), rw(cotangent),
-           w(of_state), w(of_cotangent), w(of_both), format, s, c);
+           r(keep), r(beta), r(dy), r(m), r(errors), r(saved), rw(bank), rw(cotangent), w(of_state),
+           w(of_cotangent), w(of_both), format, s, c);
   }
   auto of_readings = room<X>(count(n.pairs)), of_errors = of_readings;
   auto dk = room<X>(count(n.writes)), dg_by_write = dk;

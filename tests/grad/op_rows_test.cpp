@@ -19,10 +19,11 @@ std::set<std::string> ops_in(const std::string& header) {
   std::set<std::string> found;
   std::string name;
   const std::regex opens{"^(?:class|struct) (\\w+) .*\\{$"};
+  const std::regex runs{"backward\\(backward_scope&( \\w+)?\\)"};  // a part of an op takes more
   for (std::string line; std::getline(in, line);) {
     std::smatch part;
     if (std::regex_search(line, part, opens)) name = part[1];
-    if (line.find("backward(backward_scope&") != std::string::npos) found.insert(name);
+    if (std::regex_search(line, runs)) found.insert(name);
   }
   return found;
 }

@@ -178,7 +178,7 @@ TEST(a_failed_backward_of_a_network, is_over_once_what_it_has_formed_is_dropped)
       FAIL() << "taken";
     } catch (const usage_error& refused) {
       EXPECT_STREQ(refused.what(),
-                   "network: layer 'linear': the gradient of 'weight' was dropped before the "
+                   "network: layer 'layer_norm': the gradient of 'gain' was dropped before the "
                    "backward that formed it came to its end; run the forward again");
     }
     EXPECT_FALSE(on.set.at("in.bias").has_grad) << "nothing was run";

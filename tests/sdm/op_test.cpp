@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "reprise/grad/graphed_op.hpp"
-#include "reprise/sdm/passes.hpp"
 #include "tests/nn/support.hpp"
 #include "tests/sdm/plain_memory.hpp"
 
@@ -357,46 +356,6 @@ TEST_P(memory_op, refuses_a_bank_beside_a_parameter_and_sizes_that_do_not_fit) {
   other = small;
   other.chunk = 4096;
   EXPECT_THROW((sparse_delta_memory<float>{{.sizes = other}}), usage_error);
-}
-
-// Without the runtime, whose backward runs the forward again.
-TEST_P(memory_op, used_alone_refuses_a_second_backward_of_one_context) {
-  const memory_call c = random_call(small, {.seed = 3});
-  const uploaded on = upload_call(c);
-  std::vector<block> kept;
-  const auto room = [&]<class T>(const dims& shape) {
-    kept.emplace_back(here.memory, shape.count() * sizeof(T), here.work);
-    return view<T>{reinterpret_cast<T*>(kept.back().data()), shape.count()};
-  };
-  const auto named = [&]<class T>(std::string_view, const dims& shape) {
-    return room.template operator()<T>(shape);
-  };
-  const buffer<float> bank = on_device(here, floats(c.bank));
-  const buffer<float> cotangent = on_device(here, std::vector<float>(c.bank.size()));
-  const sdm_inputs<float> in{on.k_idx.all(), on.k_val.all(), on.v.all(),    on.beta.all(),
-                             on.g.all(),     on.q_idx.all(), on.q_val.all()};
-  auto context = make_context<float>(small, saved_rows::as_stored, named);
-  const auto value = [&](std::size_t count) {
-    return room.template operator()<float>(dims{static_cast<std::int64_t>(count)});
-  };
-  const sdm_gradients<float> to{value(c.k_val.size()), value(c.v.size()), value(c.beta.size()),
-                                value(c.g.size()), value(c.q_val.size())};
-  const auto forward = [&] {
-    sdm_forward<float>(here.work, small, saved_rows::as_stored, in, context, bank.all(),
-                       make_forward_scratch<float>(small, room), value(c.v.size()));
-  };
-  const auto backward = [&] {
-    sdm_backward<float, float>(here.work, small, saved_rows::as_stored, in, context, bank.all(),
-                               on.dy.all(), cotangent.all(),
-                               make_backward_scratch<float>(small, room), to);
-  };
-  forward();
-  backward();
-  EXPECT_TRUE(same_bits(read_back<float>(here.work, bank.all()), floats(c.bank)));
-  EXPECT_THROW(backward(), usage_error);
-  forward();
-  EXPECT_NO_THROW(backward());
-  here.work.synchronize();
 }
 
 INSTANTIATE_TEST_SUITE_P(devices, memory_op, testing::ValuesIn(devices_under_test()),
