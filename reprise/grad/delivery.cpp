@@ -88,6 +88,7 @@ backward_part graphed_core::backward_over(frame& in, const owed_backward& owed) 
     if (raw->running.sums.empty() && !parts->trained.empty()) {
       own = by_words(parts->trained, inputs.by_slot[words]);
     }
+    std::vector<tensor_ref> formed;
     const backward_scope::plan plan{parts->op.declared,
                                     raw->saves,
                                     cotangents,
@@ -96,14 +97,14 @@ backward_part graphed_core::backward_over(frame& in, const owed_backward& owed) 
                                     own.empty() ? raw->running.sums : own,
                                     raw->running.in_force,
                                     raw->running.delivered,
-                                    raw->running.formed};
+                                    formed};
     backward_scope scope{run, plan};
     parts->op.backward(scope);
     if (places < 0 || (inputs.given >> places & 1) == 0) return;  // an eager run copies them
     const tensor_ref& there = inputs.by_slot[static_cast<std::size_t>(places)];
-    for (std::size_t i = 0; i < plan.formed.size(); ++i) {
-      if (plan.formed[i].data == nullptr) continue;
-      hand_out(run, plan.formed[i], there.data + i * sizeof(std::uint64_t));
+    for (std::size_t i = 0; i < formed.size(); ++i) {
+      if (formed[i].data == nullptr) continue;
+      hand_out(run, formed[i], there.data + i * sizeof(std::uint64_t));
     }
   });
   return part;
@@ -126,25 +127,20 @@ const graphed_core::forward_again& graphed_core::step_again(const owed_backward&
                                           declared.inputs()[i].type, on_overwrite::revoke}));
   }
   const signature_id id = sig.id();
-  step what{std::move(sig), [this, slots, first, id](step_scope& run) {
-              saved_tensors saves;
-              parts_->run_forward(run, saves, again_forward_);
-              const run_inputs& inputs = run.inputs();
-              std::vector<tensor_ref> cotangents(
-                  inputs.by_slot.begin() + static_cast<std::ptrdiff_t>(first),
-                  inputs.by_slot.end());
-              const backward_scope::plan plan{parts_->op.declared,
-                                              saves,
-                                              cotangents,
-                                              slots,
-                                              id,
-                                              running_.sums,
-                                              running_.in_force,
-                                              running_.delivered,
-                                              running_.formed};
-              backward_scope scope{run, plan};
-              parts_->op.backward(scope);
-            }};
+  step what{
+      std::move(sig), [this, slots, first, id](step_scope& run) {
+        saved_tensors saves;
+        parts_->run_forward(run, saves, again_forward_);
+        const run_inputs& inputs = run.inputs();
+        std::vector<tensor_ref> cotangents(
+            inputs.by_slot.begin() + static_cast<std::ptrdiff_t>(first), inputs.by_slot.end());
+        std::vector<tensor_ref> formed;  // copied when the run is done
+        const backward_scope::plan plan{
+            parts_->op.declared, saves, cotangents, slots, id, running_.sums, running_.in_force,
+            running_.delivered,  formed};
+        backward_scope scope{run, plan};
+        parts_->op.backward(scope);
+      }};
   return again_.emplace(owed.wanted, forward_again{std::move(what), slots}).first->second;
 }
 

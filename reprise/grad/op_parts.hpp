@@ -34,7 +34,6 @@ struct backward_run {
   std::vector<delivery> sums;  // by parameter
   precision in_force;
   std::uint64_t delivered = 0;
-  std::vector<tensor_ref> formed{};
 };
 
 struct op_parts {
