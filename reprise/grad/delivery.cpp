@@ -176,7 +176,7 @@ std::vector<std::int32_t> graphed_core::rules_for(const owed_backward& owed) con
     gradient_rule rule = has_grad ? gradient_rule::add : gradient_rule::write;
     if (REPRISE_MUTANT(gradients_are_written_over)) rule = gradient_rule::write;
     // What a backward that failed has delivered, unless it was dropped since.
-    const bool is_there = has_grad && (owed.call->delivered >> i & 1) != 0;
+    const bool is_there = has_grad && owed.call->delivered[i];
     if (!owed.parameters || is_there) rule = gradient_rule::leave;
     rules.push_back(static_cast<std::int32_t>(rule));
   }
@@ -202,24 +202,24 @@ void graphed_core::put_sums(site at, owed_backward& owed, const backward_run& ru
   const std::vector<std::int32_t> rules = rules_for(owed);
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const auto rule = static_cast<gradient_rule>(rules[i]);
-    if ((run.delivered >> i & 1) == 0 || rule == gradient_rule::leave) continue;
+    if (!run.delivered[i] || rule == gradient_rule::leave) continue;
     parameter& to = *parts_->trained[i];
     launch(at, put_gradient, read<float>{elements(sums[i], to)},
            inout<float>{elements_of<float>(to.grad)}, rule);
-    note_delivered(owed, std::uint64_t{1} << i, false);
+    note_delivered(owed, parameter_bits{}.set(i), false);
   }
-  owed.call->delivered = 0;
+  owed.call->delivered.reset();
 }
 
 // `is_whole`: the backward is done with it; else it may be called again for the rest.
-void graphed_core::note_delivered(owed_backward& owed, std::uint64_t delivers,
+void graphed_core::note_delivered(owed_backward& owed, parameter_bits delivers,
                                   bool is_whole) const {
   if (!owed.parameters) return;
   for (std::size_t i = 0; i < parts_->trained.size(); ++i) {
-    if ((delivers >> i & 1) != 0) parts_->trained[i]->has_grad = true;
+    if (delivers[i]) parts_->trained[i]->has_grad = true;
   }
-  if (REPRISE_MUTANT(failed_backward_forgets_what_it_delivered)) delivers = 0;
-  owed.call->delivered = is_whole ? 0 : owed.call->delivered | delivers;
+  if (REPRISE_MUTANT(failed_backward_forgets_what_it_delivered)) delivers.reset();
+  owed.call->delivered = is_whole ? parameter_bits{} : owed.call->delivered | delivers;
 }
 
 grad_result graphed_core::empty_gradients() const {

@@ -9,6 +9,7 @@
 
 #include "reprise/grad/counts.hpp"
 #include "reprise/grad/precision.hpp"
+#include "reprise/grad/scopes.hpp"
 #include "reprise/grad/tensor.hpp"
 #include "reprise/grad/ticket.hpp"
 #include "reprise/replay/philox_counter.hpp"
@@ -53,7 +54,7 @@ struct forward_call {
   philox_counter drawn_from{0};  // where the forward began to draw
   precision in_force;
   bool is_done = false;         // a backward has run
-  std::uint64_t delivered = 0;  // parameters that have got its gradient, by a backward that failed
+  parameter_bits delivered;     // parameters that have got its gradient, by a backward that failed
 };
 
 }  // namespace reprise

@@ -37,7 +37,7 @@ struct backward_part {
   std::optional<step> what;
   std::optional<recording> made;  // the first to go: it may move gradients out of `lent`
   std::uint64_t wanted = 0;       // inputs whose gradients it forms
-  std::uint64_t delivers = 0;     // parameters that its body delivers
+  parameter_bits delivers;        // parameters that its body delivers
   matrix_precision products = matrix_precision::full;
   std::vector<int> gradient_slots;  // by input: the output of the step; -1: none
   int places = -1;                  // the input that says where they go; -1: they are lent

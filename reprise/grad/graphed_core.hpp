@@ -175,7 +175,7 @@ class graphed_core {
                                view<const std::int32_t> zero) const;
   void put_sums(site at, owed_backward& owed, const backward_run& run,
                 const std::vector<block>& sums);
-  void note_delivered(owed_backward& owed, std::uint64_t delivers, bool is_whole) const;
+  void note_delivered(owed_backward& owed, parameter_bits delivers, bool is_whole) const;
   grad_result empty_gradients() const;
   void make_gradients(site at, const owed_backward& owed, grad_result& result) const;
   void copy_gradients(site at, const grad_result& result, std::span<const int> slots,

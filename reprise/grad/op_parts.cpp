@@ -50,9 +50,9 @@ op_parts::op_parts(erased_op of, philox_counter& draws)
     }
     trained.push_back(use.trained);
   }
-  if (trained.size() > 64) {
-    throw usage_error{
-        fmt::format("op '{}': it trains more than 64 parameters; split the op", declared.name())};
+  if (trained.size() > most_trained) {
+    throw usage_error{fmt::format("op '{}': it trains {} parameters, and {} are the most; split it",
+                                  declared.name(), trained.size(), most_trained)};
   }
   // A backward's inputs: cotangents, the rules of parameters, and the places of gradients.
   if (declared.outputs().size() + (trained.empty() ? 0 : 1) + 1 > 64) {

@@ -24,8 +24,13 @@ struct backward_scope::plan {
   signature_id step = signature_id::none;
   std::span<const delivery> parameters;  // by what the signature trains
   precision in_force;
-  std::uint64_t& delivered;         // bit i: parameter i
+  parameter_bits& delivered;
   std::vector<tensor_ref>& formed;  // gradients, by input slot
+
+  // Of an op inside of another: who takes its gradients of inputs and of parameters. Null: they are
+  // the step's, and `parameters`.
+  const std::function<tensor_ref(int slot, const dims& shape)>* make = nullptr;
+  const std::function<delivery(const parameter& trained)>* deliver = nullptr;
 };
 
 // What a backward body that runs now is given, and what it has delivered. Set before each run; a
@@ -33,7 +38,7 @@ struct backward_scope::plan {
 struct backward_run {
   std::vector<delivery> sums;  // by parameter
   precision in_force;
-  std::uint64_t delivered = 0;
+  parameter_bits delivered;
 };
 
 struct op_parts {

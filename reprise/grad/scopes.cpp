@@ -46,8 +46,48 @@ tensor_ref forward_scope::save_tensor(std::string_view name, dtype type, const d
   return at->second = run_.keep(type, shape);
 }
 
-void forward_scope::note_output(int slot, const tensor_ref& made) {
-  saves_.outputs[static_cast<std::size_t>(slot)] = made;
+tensor_ref forward_scope::make_output(int slot, signature_id of, const dims& shape) {
+  require_own(declared_, of, "makes");
+  tensor_ref& made = saves_.outputs[static_cast<std::size_t>(slot)];
+  if (maker_ == nullptr) return made = run_.make_output(slot, of, shape);
+  if (made.data != nullptr) {
+    throw usage_error{
+        fmt::format("op '{}': the body makes output '{}' twice in one run; make it once",
+                    declared_.name(), declared_.outputs()[static_cast<std::size_t>(slot)].name)};
+  }
+  return made = (*maker_)(slot, shape);
+}
+
+std::vector<tensor_ref> forward_scope::inner(const erased_op& op,
+                                             std::span<const tensor_ref> inputs,
+                                             std::span<const int> into) {
+  const signature& declared = op.declared;
+  saved_tensors& saves = saves_.inner.emplace_back();
+  saves.inputs.assign(inputs.begin(), inputs.end());
+  saves.inputs.resize(declared.inputs().size());
+  for (std::size_t i = 0; i < saves.inputs.size(); ++i) {
+    if (saves.inputs[i].data != nullptr) saves.given |= std::uint64_t{1} << i;
+  }
+  saves.outputs.resize(declared.outputs().size());
+  saves.random_words = run_.inputs().random_words;
+  saves.draws_from = run_.drawn();
+  const maker make = [&](int slot, const dims& shape) {
+    const auto i = static_cast<std::size_t>(slot);
+    const int to = i < into.size() ? into[i] : -1;
+    return to < 0 ? run_.keep(declared.outputs()[i].type, shape)
+                  : make_output(to, declared_.id(), shape);
+  };
+  forward_scope scope{run_, declared, saves, precision_};
+  scope.maker_ = &make;
+  op.forward(scope);
+  for (std::size_t i = 0; i < saves.outputs.size(); ++i) {
+    if (saves.outputs[i].data != nullptr) continue;
+    throw usage_error{
+        fmt::format("op '{}': the body did not make output '{}'; make every output in each run",
+                    declared.name(), declared.outputs()[i].name)};
+  }
+  saves.drawn = run_.drawn() - saves.draws_from;
+  return saves.outputs;
 }
 
 backward_scope::backward_scope(step_scope& run, const plan& with) : run_{run}, plan_{with} {}
@@ -128,7 +168,9 @@ tensor_ref backward_scope::make_gradient(int slot, signature_id of) {
   }
   const dims& shape = plan_.saves.inputs[static_cast<std::size_t>(slot)].shape;
   const tensor_ref made =
-      run_.make_output(plan_.gradient_slots[static_cast<std::size_t>(slot)], plan_.step, shape);
+      plan_.make != nullptr ? (*plan_.make)(slot, shape)
+                            : run_.make_output(plan_.gradient_slots[static_cast<std::size_t>(slot)],
+                                               plan_.step, shape);
   plan_.formed.resize(plan_.declared.inputs().size());
   plan_.formed[static_cast<std::size_t>(slot)] = made;
   return made;
@@ -142,14 +184,14 @@ delivery backward_scope::add_to(const parameter& trained) {
       ++i;
       continue;
     }
-    if ((delivered_ >> i & 1) != 0) {
+    if (delivered_[i]) {
       throw usage_error{fmt::format(
           "op '{}': the backward delivers the gradient of '{}' twice; form the sum first",
           plan_.declared.name(), use.name)};
     }
-    delivered_ |= std::uint64_t{1} << i;
-    plan_.delivered |= std::uint64_t{1} << i;
-    return plan_.parameters[i];
+    delivered_.set(i);
+    plan_.delivered.set(i);
+    return plan_.deliver != nullptr ? (*plan_.deliver)(trained) : plan_.parameters[i];
   }
   throw usage_error{
       fmt::format("op '{}': the backward delivers the gradient of a parameter that the signature "
@@ -172,7 +214,54 @@ random_base backward_scope::draws(std::uint64_t count) {
         "forward, or fewer",
         plan_.declared.name(), drawn_, plan_.saves.drawn)};
   }
-  return {{plan_.saves.random_words, philox_counter{0}.words().size()}, offset};
+  return {{plan_.saves.random_words, philox_counter{0}.words().size()},
+          plan_.saves.draws_from + offset};
+}
+
+std::vector<tensor_ref> backward_scope::inner(std::size_t which, const erased_op& op,
+                                              std::span<const tensor_ref> cotangents,
+                                              std::uint64_t wants, std::span<const int> into) {
+  const signature& declared = op.declared;
+  if (which >= plan_.saves.inner.size()) {
+    throw usage_error{fmt::format(
+        "op '{}': the backward runs '{}' as op {} inside, and its forward ran {}; run those of the "
+        "forward",
+        plan_.declared.name(), declared.name(), which, plan_.saves.inner.size())};
+  }
+  const saved_tensors& saves = plan_.saves.inner[which];
+  std::vector<tensor_ref> given{cotangents.begin(), cotangents.end()};
+  given.resize(declared.outputs().size());
+  std::vector<int> slots;
+  for (std::size_t i = 0; i < declared.inputs().size(); ++i) {
+    slots.push_back((wants >> i & 1) == 0 ? -1 : static_cast<int>(i));
+  }
+  const std::function<tensor_ref(int, const dims&)> make = [&](int slot, const dims& shape) {
+    const auto i = static_cast<std::size_t>(slot);
+    const int to = i < into.size() ? into[i] : -1;
+    if (to >= 0) return make_gradient(to, plan_.declared.id());
+    const dtype type = declared.inputs()[i].type;
+    const auto bytes = static_cast<std::int64_t>(shape.count() * size_of(type));
+    const view<std::uint8_t> memory = run_.scratch<std::uint8_t>(dims{bytes});
+    return tensor_ref{reinterpret_cast<std::byte*>(memory.data()), type, shape,
+                      contiguous_strides(shape)};
+  };
+  const std::function<delivery(const parameter&)> deliver = [&](const parameter& trained) {
+    return add_to(trained);
+  };
+  parameter_bits delivered;
+  std::vector<tensor_ref> formed;
+  const plan part{declared,  saves,  given, slots,   signature_id::none, {}, plan_.in_force,
+                  delivered, formed, &make, &deliver};
+  backward_scope scope{run_, part};
+  op.backward(scope);
+  formed.resize(declared.inputs().size());
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i] < 0 || formed[i].data != nullptr) continue;
+    throw usage_error{fmt::format(
+        "op '{}': the backward did not form the gradient of '{}'; form each that is wanted",
+        declared.name(), declared.inputs()[i].name)};
+  }
+  return formed;
 }
 
 }  // namespace reprise

@@ -7,8 +7,11 @@
 // valid inside the body.
 #pragma once
 
+#include <bitset>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +22,12 @@
 
 namespace reprise {
 
+struct erased_op;  // graphed_op.hpp
+
+// Of the parameters that an op trains: bit i is the i-th that its signature names.
+inline constexpr std::size_t most_trained = 512;
+using parameter_bits = std::bitset<most_trained>;
+
 // What a forward leaves for its backward, by name: inputs where the bodies read them, and what the
 // body saved. In a frame, or in the memory of one eager run.
 struct saved_tensors {
@@ -28,7 +37,9 @@ struct saved_tensors {
   std::map<std::string, tensor_ref, std::less<>> named;
   std::vector<tensor_ref> outputs;  // by slot
   const std::uint64_t* random_words = nullptr;
+  std::uint64_t draws_from = 0;  // how many numbers of the run were drawn before its own
   std::uint64_t drawn = 0;
+  std::vector<saved_tensors> inner;  // of the ops inside, in the order that the body runs them
 };
 
 class forward_scope {
@@ -55,12 +66,14 @@ class forward_scope {
   }
   template <element T>
   bool given(const input<T>& in) const {
-    return run_.given(in);
+    return (saves_.given >> in.slot() & 1) != 0;
   }
 
   // An output's memory, once per run. The backward may read it (backward_scope::made).
   template <element T>
-  view<T> make(const output<T>& out, const dims& shape);
+  view<T> make(const output<T>& out, const dims& shape) {
+    return elements_of<T>(make_output(out.slot(), out.of(), shape));
+  }
   // Memory that the backward finds under this name. Once per run and name.
   template <element T>
   view<T> save(std::string_view name, const dims& shape) {
@@ -80,15 +93,28 @@ class forward_scope {
   // In force for this forward, whenever it is run again.
   const precision& in_force() const { return precision_; }
 
+  // Runs the forward of another op as a part of this one, on these inputs, by slot; one without
+  // data is left out. What the op makes and saves lasts as what this body saves. `into` says, by
+  // slot, which output of this op it makes; -1, or none: it is kept. Returns its outputs, by slot.
+  //
+  // This op's signature includes the other's (signature::include). The backward runs the ops inside
+  // by their number: the first that this body runs is 0.
+  std::vector<tensor_ref> inner(const erased_op& op, std::span<const tensor_ref> inputs,
+                                std::span<const int> into = {});
+
  private:
+  // Memory for an output of an op inside, by slot.
+  using maker = std::function<tensor_ref(int slot, const dims& shape)>;
+
   const tensor_ref& input_at(int slot, signature_id of) const;
   tensor_ref save_tensor(std::string_view name, dtype type, const dims& shape);
-  void note_output(int slot, const tensor_ref& made);
+  tensor_ref make_output(int slot, signature_id of, const dims& shape);
 
   step_scope& run_;
   const signature& declared_;
   saved_tensors& saves_;
   precision precision_;
+  const maker* maker_ = nullptr;  // null: outputs are the step's
 };
 
 // Where a parameter's gradient goes in this run: the kernel reads the rule (gradient_rule.hpp) from
@@ -144,6 +170,11 @@ class backward_scope {
   bool has_grad(const output<T>& out) const {
     return has_cotangent(out.slot(), out.of());
   }
+  // Of an output as the forward made it, and so of its cotangent.
+  template <element T>
+  dims shape(const output<T>& out) const {
+    return made_at(out.slot(), out.of()).shape;
+  }
   // The cotangent of an output. Throws usage_error when the caller gave none.
   template <element T>
   view<const T> grad(const output<T>& out) const {
@@ -173,6 +204,15 @@ class backward_scope {
   // Casts of the forward; products in force at this backward.
   const precision& in_force() const;
 
+  // Runs the backward of the op inside that this op's forward ran as its `which`-th, with these
+  // cotangents of its outputs, by slot; one without data counts as zero. `wants`: bit i asks for
+  // the gradient of its input i. `into` says, by input slot, which input of this op that is the
+  // gradient of; -1, or none: it lasts until the end of the body. Gradients of parameters are
+  // delivered as this op's. Returns the gradients that are wanted, by input slot.
+  std::vector<tensor_ref> inner(std::size_t which, const erased_op& op,
+                                std::span<const tensor_ref> cotangents, std::uint64_t wants,
+                                std::span<const int> into = {});
+
  private:
   bool is_direct(int slot) const;
   bool was_given(int slot) const;
@@ -188,14 +228,7 @@ class backward_scope {
   step_scope& run_;
   const plan& plan_;
   std::uint64_t drawn_ = 0;
-  std::uint64_t delivered_ = 0;  // bit i: parameter i
+  parameter_bits delivered_;
 };
-
-template <element T>
-view<T> forward_scope::make(const output<T>& out, const dims& shape) {
-  const view<T> elements = run_.make(out, shape);
-  note_output(out.slot(), as_tensor(elements, shape));
-  return elements;
-}
 
 }  // namespace reprise

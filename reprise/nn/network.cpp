@@ -143,8 +143,11 @@ tensor<float> network::infer(site at, const operand& x) {
   tensor<float> y;
   for (graphed_layer& each : layers_) {
     if (each.only_in_training && !REPRISE_MUTANT(inference_drops_out)) continue;
-    const operand from = y ? operand{each.x, y} : bound_to(each.x, x);
-    y = each.op.infer(at, {from})[each.y];
+    const bool differs = each.in_inference.has_value();
+    graphed& op = differs ? each.in_inference->op : each.op;
+    const input<float>& in = differs ? each.in_inference->x : each.x;
+    const operand from = y ? operand{in, y} : bound_to(in, x);
+    y = op.infer(at, {from})[differs ? each.in_inference->y : each.y];
   }
   if (!y) {
     throw usage_error{"network: there is no layer that inference runs; add one"};

@@ -7,31 +7,22 @@
 //   … the loss of call.y and its gradient dy …
 //   net.backward(s, call, dy);
 //
-// A layer is a differentiable op (reprise/grad/graphed_op.hpp) with an input `x` and an output `y`
-// of f32 beside whatever else it has, of which nothing may be wanted. One that says `static
-// constexpr bool only_in_training = true` is the identity in inference, and left out of it. Spans
-// of layers can be checkpointed.
+// Layers are as layer.hpp says. Spans of them can be checkpointed.
 //
 // Layers are added by one thread; calls may come from any, as those of graphed ops may. Where
 // layers draw or spans are checkpointed there is one caller at a time: a recompute sets their
 // counters back while it runs. So there is for the backward of one forward.
 #pragma once
 
-#include <concepts>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "reprise/grad/graphed_op.hpp"
+#include "reprise/nn/layer.hpp"
 
 namespace reprise::nn {
-
-template <class L>
-concept layer = differentiable<L> && requires(const L& l) {
-  { l.x } -> std::convertible_to<input<float>>;
-  { l.y } -> std::convertible_to<output<float>>;
-};
 
 struct network_pass;  // network.cpp
 
@@ -57,8 +48,13 @@ class network {
   }
   template <layer L>
   void add(L op, const graphed_options& options) {
-    bool only_in_training = false;
-    if constexpr (requires { L::only_in_training; }) only_in_training = L::only_in_training;
+    std::optional<inferred> other;
+    if constexpr (changes_in_inference<L>) {
+      auto there = op.in_inference();
+      const input<float> from = there.x;
+      const output<float> to = there.y;
+      other.emplace(graphed_op<decltype(there)>{std::move(there), *budget_, options}, from, to);
+    }
     const input<float> x = op.x;
     const output<float> y = op.y;
     const signature& declared = op.describe();
@@ -66,7 +62,7 @@ class network {
     std::vector<declared_use> uses{declared.uses().begin(), declared.uses().end()};
     philox_counter* const draws_from = declared.random();
     append({graphed_op<L>{std::move(op), *budget_, options}, x, y, std::move(x_name),
-            std::move(uses), draws_from, only_in_training});
+            std::move(uses), draws_from, is_only_in_training<L>(), std::move(other)});
   }
   // From here on layers belong to a checkpointed span of that label, until end_checkpoint. Throws
   // usage_error inside of another, and where one ends that did not begin.
@@ -102,6 +98,12 @@ class network {
   grad_counts counts() const;
 
  private:
+  // What a layer is in inference, where that is another.
+  struct inferred {
+    graphed op;
+    input<float> x;
+    output<float> y;
+  };
   struct graphed_layer {
     graphed op;
     input<float> x;
@@ -110,6 +112,7 @@ class network {
     std::vector<declared_use> uses;
     philox_counter* draws_from;  // null: it draws nothing
     bool only_in_training;
+    std::optional<inferred> in_inference;
   };
   struct stretch {
     std::size_t first;

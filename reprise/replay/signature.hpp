@@ -254,6 +254,10 @@ class signature {
   // For a step that stands in for this one's: a copy for which the handles of this signature are
   // good too, and that is recorded on its own. It may declare more.
   signature variant(std::string name) const;
+  // Takes over what another signature uses, trains, writes and draws from, its facts and its key
+  // parts, each name behind "PREFIX.": for a step whose body runs that work as a part of its own.
+  // Inputs and outputs stay the other's. Throws usage_error when both draw, from two counters.
+  void include(const signature& other, const std::string& prefix);
   // Declares all inputs direct: for a step whose body first brings them where it wants them.
   void take_inputs_direct();
 
