@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/mutant.hpp"
 #include "reprise/grad/op_parts.hpp"
 
 namespace reprise {
@@ -70,7 +71,7 @@ std::vector<tensor_ref> forward_scope::inner(const erased_op& op,
   }
   saves.outputs.resize(declared.outputs().size());
   saves.random_words = run_.inputs().random_words;
-  saves.draws_from = run_.drawn();
+  saves.draws_from = REPRISE_MUTANT(ops_inside_draw_the_same_numbers) ? 0 : run_.drawn();
   const maker make = [&](int slot, const dims& shape) {
     const auto i = static_cast<std::size_t>(slot);
     const int to = i < into.size() ? into[i] : -1;

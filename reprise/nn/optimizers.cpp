@@ -50,7 +50,7 @@ class update_change {
   parameter_set& set_;
 };
 
-view<float> part(view<float> all, const updated_span& span) {
+view<float> part_of(view<float> all, const updated_span& span) {
   return all.subview(span.begin, span.end - span.begin);
 }
 
@@ -73,6 +73,25 @@ void run_update(site at, replay_cache& through, const step& update, parameter_se
                 const binding& words) {
   const update_change changes{set};
   through.run(at, update, {words});
+}
+
+// What `optimizer` gives to a larger step, by its members.
+template <class O, std::size_t N>
+update_part part_by(parameter_set& set, O& optimizer, std::array<float, N> (O::*words)() const,
+                    void (O::*enqueue)(site, view<const float>, const updated_span&) const) {
+  return {.set = &set,
+          .state = {},
+          .word_count = N,
+          .words =
+              [&optimizer, words](std::span<float> into) {
+                std::ranges::copy((optimizer.*words)(), into.begin());
+              },
+          .enqueue =
+              [&optimizer, enqueue](site at, view<const float> from,
+                                    std::span<const updated_span> over) {
+                for (const updated_span& span : over) (optimizer.*enqueue)(at, from, span);
+              },
+          .count = {}};
 }
 
 const adamw_options& validated(const adamw_options& options) {
@@ -116,16 +135,30 @@ sgd::sgd(parameter_set& of, pool& memory, stream_ref stream, const sgd_options& 
 step sgd::make() {
   if (velocity_.size() != 0) declared_.state("velocity", as_tensor(velocity_.all()));
   return update_step(declared_, *set_, [this](step_scope& run, const updated_span& span) {
-    const view<float> velocity = velocity_.size() == 0 ? view<float>{} : part(velocity_, span);
-    launch(run, reprise::sgd, read<float>{run[words_]}, read<float>{part(set_->gradients(), span)},
-           inout<float>{velocity}, inout<float>{part(set_->values(), span)});
+    enqueue(run, run[words_], span);
   });
+}
+
+std::array<float, 3> sgd::words() const {
+  return {options_.rate, options_.momentum, options_.weight_decay};
+}
+
+void sgd::enqueue(site at, view<const float> words, const updated_span& span) const {
+  const view<float> velocity = velocity_.size() == 0 ? view<float>{} : part_of(velocity_, span);
+  launch(at, reprise::sgd, read<float>{words}, read<float>{part_of(set_->gradients(), span)},
+         inout<float>{velocity}, inout<float>{part_of(set_->values(), span)});
 }
 
 void sgd::update(site at, replay_cache& through) {
   if (!has_gradients(*set_)) return;
-  const std::array<float, 3> words{options_.rate, options_.momentum, options_.weight_decay};
-  run_update(at, through, step_, *set_, words_.from_host(words));
+  run_update(at, through, step_, *set_, words_.from_host(words()));
+}
+
+update_part sgd::part() {
+  update_part made = part_by(*set_, *this, &sgd::words, &sgd::enqueue);
+  if (velocity_.size() != 0) made.state.push_back(as_tensor(velocity_.all()));
+  made.count = [] {};
+  return made;
 }
 
 adamw::adamw(parameter_set& of, pool& memory, stream_ref stream, const adamw_options& options)
@@ -139,28 +172,43 @@ adamw::adamw(parameter_set& of, pool& memory, stream_ref stream, const adamw_opt
 step adamw::make() {
   declared_.state("moments", as_tensor(moments_.all()));
   return update_step(declared_, *set_, [this](step_scope& run, const updated_span& span) {
-    launch(run, reprise::adamw, read<float>{run[words_]},
-           read<float>{part(set_->gradients(), span)}, inout<float>{part(first_moments(), span)},
-           inout<float>{part(second_moments(), span)}, inout<float>{part(set_->values(), span)});
+    enqueue(run, run[words_], span);
   });
+}
+
+// The corrections are of how many updates there were, and not kept up by products: what goes on
+// from a count has the bits of what never stopped.
+std::array<float, 7> adamw::words() const {
+  const auto correction = [t = static_cast<double>(updates_ + 1)](float beta) {
+    return static_cast<float>(1 - std::pow(static_cast<double>(beta), t));
+  };
+  return {options_.rate,
+          options_.beta1,
+          options_.beta2,
+          options_.eps,
+          options_.weight_decay,
+          correction(options_.beta1),
+          correction(options_.beta2)};
+}
+
+void adamw::enqueue(site at, view<const float> words, const updated_span& span) const {
+  launch(at, reprise::adamw, read<float>{words}, read<float>{part_of(set_->gradients(), span)},
+         inout<float>{part_of(first_moments(), span)},
+         inout<float>{part_of(second_moments(), span)},
+         inout<float>{part_of(set_->values(), span)});
 }
 
 void adamw::update(site at, replay_cache& through) {
   if (!has_gradients(*set_)) return;
-  // Of how many updates there were, and not kept up by products: what goes on from a count has the
-  // bits of what never stopped.
-  const auto correction = [t = static_cast<double>(updates_ + 1)](float beta) {
-    return static_cast<float>(1 - std::pow(static_cast<double>(beta), t));
-  };
-  const std::array<float, 7> words{options_.rate,
-                                   options_.beta1,
-                                   options_.beta2,
-                                   options_.eps,
-                                   options_.weight_decay,
-                                   correction(options_.beta1),
-                                   correction(options_.beta2)};
-  run_update(at, through, step_, *set_, words_.from_host(words));
+  run_update(at, through, step_, *set_, words_.from_host(words()));
   ++updates_;
+}
+
+update_part adamw::part() {
+  update_part made = part_by(*set_, *this, &adamw::words, &adamw::enqueue);
+  made.state.push_back(as_tensor(moments_.all()));
+  made.count = [this] { ++updates_; };
+  return made;
 }
 
 }  // namespace reprise::nn

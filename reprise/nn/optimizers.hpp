@@ -8,7 +8,9 @@
 // forward is an error from then on. One thread at a time; the set outlives its optimizer.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +30,18 @@ struct updated_span {
 
 // In the order of the set; empty when no parameter has a gradient.
 std::vector<updated_span> updated_spans(const parameter_set& set);
+
+// An update as a part of a larger step (reprise/train/whole_step.hpp), by what an optimizer is made
+// of. It lives as long as the optimizer.
+struct update_part {
+  parameter_set* set;
+  std::vector<tensor_ref> state;  // what it changes beside the values
+  std::size_t word_count;
+  std::function<void(std::span<float>)> words;  // the hyper-parameters of the next update
+  // Updates these elements of the set; the words lie on the device.
+  std::function<void(site at, view<const float> words, std::span<const updated_span> over)> enqueue;
+  std::function<void()> count;  // an update was enqueued
+};
 
 struct sgd_options {
   float rate = 0.01F;
@@ -50,9 +64,12 @@ class sgd {
   const sgd_options& options() const { return options_; }
   view<float> velocity() const { return velocity_; }  // as parameter_set::values lies; or empty
   const signature& describe() const { return step_.declared(); }
+  update_part part();
 
  private:
   step make();
+  std::array<float, 3> words() const;
+  void enqueue(site at, view<const float> words, const updated_span& span) const;
 
   parameter_set* set_;
   sgd_options options_;
@@ -92,9 +109,12 @@ class adamw {
     return moments_.all().subview(set_->elements(), set_->elements());
   }
   const signature& describe() const { return step_.declared(); }
+  update_part part();
 
  private:
   step make();
+  std::array<float, 7> words() const;
+  void enqueue(site at, view<const float> words, const updated_span& span) const;
 
   parameter_set* set_;
   adamw_options options_;

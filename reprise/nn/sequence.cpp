@@ -63,7 +63,7 @@ void sequence::append(part made) {
 sequence sequence::in_inference() const {
   sequence other{declared_.name() + " in inference"};
   for (const part& each : parts_) {
-    if (each.is_only_in_training && !REPRISE_MUTANT(inference_drops_out)) continue;
+    if (each.is_only_in_training && !REPRISE_MUTANT(sequence_in_inference_drops_out)) continue;
     other.append(each.in_inference != nullptr ? *each.in_inference : each);
   }
   return other;
@@ -97,7 +97,8 @@ std::size_t sequence::first_that_trains() const {
 
 void sequence::backward(backward_scope& run) const {
   const bool wants_x = run.wants(x);
-  const std::size_t first = wants_x ? 0 : first_that_trains();
+  const bool is_whole = wants_x || REPRISE_MUTANT(sequence_goes_through_frozen_layers);
+  const std::size_t first = is_whole ? 0 : first_that_trains();
   tensor_ref dy = ref_of(run.grad(y), run.shape(y));
   for (std::size_t i = parts_.size(); i-- > first;) {
     const part& each = parts_[i];

@@ -9,6 +9,7 @@
 #include "reprise/nn/gelu.hpp"
 #include "reprise/nn/layer_norm.hpp"
 #include "reprise/nn/linear.hpp"
+#include "reprise/nn/sequence.hpp"
 #include "reprise/nn/silu.hpp"
 #include "tests/nn/plain_network.hpp"
 #include "tests/nn/support.hpp"
@@ -34,8 +35,34 @@ struct layer_kind {
   precision in;
   nn::parameter_specs parameters;
   std::function<void(nn::network&, parts&)> graphed;
-  std::function<std::unique_ptr<plain_layer>(parts&)> plain;
+  std::function<std::vector<std::unique_ptr<plain_layer>>(parts&)> plain;
 };
+
+std::vector<std::unique_ptr<plain_layer>> alone(std::unique_ptr<plain_layer> layer) {
+  std::vector<std::unique_ptr<plain_layer>> all;
+  all.push_back(std::move(layer));
+  return all;
+}
+
+// Draws at two places, the second behind another layer; one of its parts is a sequence too.
+nn::sequence block(parts& p) {
+  nn::sequence inside{"inside"};
+  inside.add(nn::layer_norm{p.set[2], p.set[3]}).add(nn::gelu{}).add(nn::dropout{0.2F, p.counter});
+  nn::sequence all{"block"};
+  all.add(nn::dropout{0.3F, p.counter}).add(nn::linear{p.set[0], p.set[1]}).add(inside);
+  return all.add(nn::linear{p.set[4], p.set[5]});
+}
+
+std::vector<std::unique_ptr<plain_layer>> plain_block(parts& p) {
+  std::vector<std::unique_ptr<plain_layer>> all;
+  all.push_back(plain_dropout(0.3F, p.plain_counter));
+  all.push_back(plain_linear(p.plain[0], &p.plain[1]));
+  all.push_back(plain_layer_norm(p.plain[2], p.plain[3], 1e-5F));
+  all.push_back(plain_gelu());
+  all.push_back(plain_dropout(0.2F, p.plain_counter));
+  all.push_back(plain_linear(p.plain[4], &p.plain[5]));
+  return all;
+}
 
 std::vector<layer_kind> kinds() {
   const precision full{};
@@ -45,7 +72,11 @@ std::vector<layer_kind> kinds() {
   const auto add_linear = [](nn::network& net, parts& p) {
     net.add(nn::linear{p.set[0], p.set[1]});
   };
-  const auto linear = [](parts& p) { return plain_linear(p.plain[0], &p.plain[1]); };
+  const auto linear = [](parts& p) { return alone(plain_linear(p.plain[0], &p.plain[1])); };
+  const nn::parameter_specs of_a_block =
+      nn::joined({nn::linear_parameters("a", 10, width), nn::norm_parameters("b", 10),
+                  nn::linear_parameters("c", 6, 10)});
+  const auto add_block = [](nn::network& net, parts& p) { net.add(block(p)); };
   return {
       {"linear", 10, full, product, add_linear, linear},
       {"linear of tf32", 10, tf32, product, add_linear, linear},
@@ -55,7 +86,7 @@ std::vector<layer_kind> kinds() {
        full,
        {product[0]},
        [](nn::network& net, parts& p) { net.add(nn::linear{p.set[0]}); },
-       [](parts& p) { return plain_linear(p.plain[0], nullptr); }},
+       [](parts& p) { return alone(plain_linear(p.plain[0], nullptr)); }},
       {"layer_norm",
        width,
        full,
@@ -63,19 +94,19 @@ std::vector<layer_kind> kinds() {
        [](nn::network& net, parts& p) {
          net.add(nn::layer_norm{p.set[0], p.set[1]});
        },
-       [](parts& p) { return plain_layer_norm(p.plain[0], p.plain[1], 1e-5F); }},
+       [](parts& p) { return alone(plain_layer_norm(p.plain[0], p.plain[1], 1e-5F)); }},
       {"gelu",
        width,
        full,
        {},
        [](nn::network& net, parts&) { net.add(nn::gelu{}); },
-       [](parts&) { return plain_gelu(); }},
+       [](parts&) { return alone(plain_gelu()); }},
       {"silu",
        width,
        full,
        {},
        [](nn::network& net, parts&) { net.add(nn::silu{}); },
-       [](parts&) { return plain_silu(); }},
+       [](parts&) { return alone(plain_silu()); }},
       {"dropout",
        width,
        full,
@@ -83,7 +114,9 @@ std::vector<layer_kind> kinds() {
        [](nn::network& net, parts& p) {
          net.add(nn::dropout{0.3F, p.counter});
        },
-       [](parts& p) { return plain_dropout(0.3F, p.plain_counter); }},
+       [](parts& p) { return alone(plain_dropout(0.3F, p.plain_counter)); }},
+      {"a sequence", 6, full, of_a_block, add_block, plain_block},
+      {"a sequence that rounds to bf16", 6, bf16, of_a_block, add_block, plain_block},
   };
 }
 
@@ -111,7 +144,7 @@ class replays : public on_each_device {
     nn::network net{budget, options};
     kind.graphed(net, p);
     plain_network plain;
-    plain.add(kind.plain(p));
+    for (auto& layer : kind.plain(p)) plain.add(std::move(layer));
     for (unsigned round = 0; round < 3; ++round) {
       for (std::size_t i = round == 2 ? 1 : 0; i < p.set.size(); ++i) {
         p.set[i].has_grad = p.plain[i].has_grad = false;
