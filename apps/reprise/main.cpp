@@ -13,6 +13,7 @@
 #include "apps/reprise/bench_replay_command.hpp"
 #include "apps/reprise/bench_sdm_command.hpp"
 #include "apps/reprise/bench_sim_command.hpp"
+#include "apps/reprise/bench_train_command.hpp"
 #include "apps/reprise/check_command.hpp"
 #include "apps/reprise/decode_command.hpp"
 #include "apps/reprise/denoise_command.hpp"
@@ -70,6 +71,7 @@ int run(int argc, char** argv) {
   reprise::app::add_bench_grad(*benches, exit_code);
   reprise::app::add_bench_decode(*benches, exit_code);
   reprise::app::add_bench_sdm(*benches, exit_code);
+  reprise::app::add_bench_train(*benches, exit_code);
   reprise::app::add_bench_sim(*benches, exit_code);
   reprise::app::add_sim(root, exit_code);
 

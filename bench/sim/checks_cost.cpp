@@ -2,44 +2,24 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cstdio>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "bench/measure/program.hpp"
 #include "reprise/base/error.hpp"
 
 namespace reprise::bench {
 
 namespace {
 
-// In single quotes for the shell.
-std::string quoted(const std::filesystem::path& path) {
-  std::string text = "'";
-  for (const char c : path.string()) text += c == '\'' ? std::string{"'\\''"} : std::string{c};
-  return text + "'";
-}
-
-struct closes {
-  void operator()(std::FILE* pipe) const { pclose(pipe); }
-};
-
+// Microseconds of a decoded token, as this build of the command measures them.
 double step_us(const std::filesystem::path& command, std::int64_t tokens) {
-  const std::string line = fmt::format(
-      "{} bench decode --device cpu --threads 1 --batch-sizes 1 --tokens {} --quiet --json "
-      "2>/dev/null",
-      quoted(command), tokens);
-  const std::unique_ptr<std::FILE, closes> pipe{popen(line.c_str(), "r")};
-  std::string text;
-  std::array<char, 4096> part{};
-  if (pipe) {
-    while (const std::size_t got = std::fread(part.data(), 1, part.size(), pipe.get())) {
-      text.append(part.data(), got);
-    }
-  }
-  const auto value = nlohmann::json::parse(text, nullptr, false);
+  const program_output said =
+      run_program({command.string(), "bench", "decode", "--device", "cpu", "--threads", "1",
+                   "--batch-sizes", "1", "--tokens", std::to_string(tokens), "--quiet", "--json"},
+                  program_errors::dropped);
+  const auto value = nlohmann::json::parse(said.text, nullptr, false);
   if (value.is_discarded() || !value.contains("rows") || value["rows"].empty()) {
     throw usage_error{
         fmt::format("bench sim: {} gave no figures; give the command `reprise` of a build with "

@@ -133,6 +133,8 @@ class backward_scope {
   workspace_ref workspace() const { return run_.workspace(); }
   break_ref breaks() const { return run_.breaks(); }
   branch_scope on(stream_ref branch) const { return run_.on(branch); }
+  // For gradients of parameters, which nothing in the body waits for (step_scope::aside).
+  const branch_scope& aside() const { return run_.aside(); }
 
   // What the forward was given. A backward may overwrite what was saved by name: it runs once.
   template <element T>

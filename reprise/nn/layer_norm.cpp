@@ -55,7 +55,7 @@ void layer_norm::backward(backward_scope& run) const {
   if (trains_gain_) {
     const delivery gain = run.add_to(*gain_);
     const delivery bias = run.add_to(*bias_);
-    launch(run, layer_norm_weight_grad, from, stats, dy, inout<float>{gain.to},
+    launch(run.aside(), layer_norm_weight_grad, from, stats, dy, inout<float>{gain.to},
            inout<float>{bias.to}, read<std::int32_t>{gain.rule}, read<std::int32_t>{bias.rule},
            width_);
   }

@@ -75,7 +75,7 @@ void product::form_gradients(backward_scope& run, view<const A> dy, view<const A
   }
   if (trains_weight_) {
     const delivery to = run.add_to(*weight_);
-    launch(run, linear_weight_grad<A>, read<A>{dy}, read<A>{x}, inout<float>{to.to},
+    launch(run.aside(), linear_weight_grad<A>, read<A>{dy}, read<A>{x}, inout<float>{to.to},
            read<std::int32_t>{to.rule}, n_, k_, products);
   }
 }
@@ -92,7 +92,8 @@ void product::backward(backward_scope& run, view<const float> x, view<const floa
   }
   if (trains_bias_) {
     const delivery to = run.add_to(*bias_);
-    launch(run, column_sum, read<float>{dy}, inout<float>{to.to}, read<std::int32_t>{to.rule}, n_);
+    launch(run.aside(), column_sum, read<float>{dy}, inout<float>{to.to},
+           read<std::int32_t>{to.rule}, n_);
   }
 }
 

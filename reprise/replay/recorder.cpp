@@ -35,7 +35,7 @@ struct break_reached {};
 }  // namespace
 
 recorder::recorder(device_ref device, eager_runner& fallback)
-    : device_{device}, fallback_{fallback}, side_{device}, crossing_{device} {}
+    : device_{device}, fallback_{fallback}, side_{device}, crossing_{device}, beside_{device} {}
 
 recorded recorder::record(site at, const step& what, bindings given,
                           const recorder_options& options) {
@@ -282,7 +282,8 @@ void recorder::capture_whole(job& now, recording::state& state) {
   const graph captured = capture(now.side, [&](stream_ref) {
     const recorded_body here{true};
     body_run run = run_body(now.side, now.what, now.given, state.layout, state.staged, *state.block,
-                            {.node = state.ring ? &*state.ring : nullptr}, too_late);
+                            {.node = state.ring ? &*state.ring : nullptr}, too_late, {},
+                            now.options.branches ? &beside_ : nullptr);
     state.table->set(std::move(run.outputs));
     if (run.draws == now.needs.draws || REPRISE_MUTANT(capture_may_draw_less)) return;
     throw usage_error{

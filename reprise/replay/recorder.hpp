@@ -46,9 +46,10 @@ using placement =
     std::function<placed_memory(std::size_t kept, std::size_t scratch, std::size_t own)>;
 
 struct recorder_options {
-  admission admit;     // empty: everything is admitted
-  placement place{};   // empty: memory of its own; else a step with breaks is not recorded
-  bool debug = false;  // the whole body is one break: nothing is captured, all else is as ever
+  admission admit;       // empty: everything is admitted
+  placement place{};     // empty: memory of its own; else a step with breaks is not recorded
+  bool debug = false;    // the whole body is one break: nothing is captured, all else is as ever
+  bool branches = true;  // what a body enqueues aside is a branch of the graph
 };
 
 // One capture at a time per process: a second thread waits. Owns the stream on which warm-ups and
@@ -85,6 +86,7 @@ class recorder {
   eager_runner& fallback_;
   stream side_;
   event crossing_;
+  aside_branch beside_;  // of a capture
 };
 
 }  // namespace reprise

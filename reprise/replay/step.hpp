@@ -47,6 +47,14 @@ class branch_scope {
   mutable std::span<std::byte> workspace_;
 };
 
+// The branch of a graph that a body is captured into, for what it enqueues aside.
+struct aside_branch {
+  explicit aside_branch(device_ref device) : side{device}, crossing{device} {}
+
+  stream side;
+  event crossing;
+};
+
 class step_scope;
 
 // Told of each mark as the body passes it; may enqueue work of its own on the scope's stream. While
@@ -74,15 +82,22 @@ struct run_inputs {
 // One run of a body. Only valid inside the body.
 class step_scope {
  public:
-  // `breaks` and `observers` outlive the scope.
+  // All that is given outlives the scope. `beside` is null where there is no branch to take.
   step_scope(const signature& declared, site at, run_memory& memory, run_inputs inputs,
-             const break_taker& breaks, std::span<const std::shared_ptr<mark_observer>> observers);
+             const break_taker& breaks, std::span<const std::shared_ptr<mark_observer>> observers,
+             aside_branch* beside = nullptr);
 
   operator stream_ref() const { return run_; }
   workspace_ref workspace() const { return run_.workspace(); }
   break_ref breaks() const;
   // On a stream that the body has forked: const auto branch = run.on(side); launch(branch, …).
   branch_scope on(stream_ref branch) const { return {branch, *memory_}; }
+  // Where the body enqueues what nothing else in it waits for: a weight's gradient, beside the
+  // chain of those of inputs. It comes behind all that is enqueued on the run by now, what was
+  // enqueued aside before, and ahead of whatever follows the body; nothing in the body writes what
+  // it touches after this call. In a recording it is a branch of the graph, elsewhere the run
+  // itself. Valid until the body ends.
+  const branch_scope& aside();
 
   // Whether the call has bound an optional input.
   template <element T>
@@ -135,6 +150,8 @@ class step_scope {
     for (const auto& observer : observers_) observer->on_mark(*this, where, what);
   }
 
+  // What was enqueued aside comes ahead of whatever is enqueued on the run from here on.
+  void join_aside();
   // The outputs made, by slot. Throws usage_error when one is missing.
   std::vector<tensor_ref> finish() const;
   std::uint64_t drawn() const { return drawn_; }
@@ -152,6 +169,8 @@ class step_scope {
   std::span<const std::shared_ptr<mark_observer>> observers_;
   std::source_location place_;
   std::vector<tensor_ref> outputs_;
+  aside_branch* beside_;
+  std::optional<branch_scope> aside_;
 };
 
 // Why a step is never captured: "prefill". It becomes the rule of its eager runs' reason.
