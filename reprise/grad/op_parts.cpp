@@ -140,11 +140,6 @@ tensor_ref bring_input(step_scope& run, const tensor_ref& at, bool is_direct) {
   return here;
 }
 
-void key_by_precision(signature& sig) {
-  sig.key("matrix products", [] { return static_cast<std::uint64_t>(precision_now().products); });
-  sig.key("casts", [] { return static_cast<std::uint64_t>(precision_now().casts); });
-}
-
 binding bind_input(const signature& of, int slot, const tensor_ref& ref) {
   return {of.id(), slot, ref, false, false};
 }

@@ -15,6 +15,11 @@
 
 namespace reprise {
 
+// Who takes the gradients of inputs of an op inside of another, by its input slot, and those of
+// parameters.
+using inner_maker = std::function<tensor_ref(int slot, const dims& shape)>;
+using inner_delivery = std::function<delivery(const parameter& trained)>;
+
 // How one backward finds what it needs, and what it has delivered.
 struct backward_scope::plan {
   const signature& declared;  // of the op
@@ -29,9 +34,26 @@ struct backward_scope::plan {
 
   // Of an op inside of another: who takes its gradients of inputs and of parameters. Null: they are
   // the step's, and `parameters`.
-  const std::function<tensor_ref(int slot, const dims& shape)>* make = nullptr;
-  const std::function<delivery(const parameter& trained)>* deliver = nullptr;
+  const inner_maker* make = nullptr;
+  const inner_delivery* deliver = nullptr;
 };
+
+// The backward of an op inside of another body: what its forward saved, and who takes what it
+// forms.
+struct inner_backward {
+  const erased_op& op;
+  const saved_tensors& saves;
+  std::span<const tensor_ref> cotangents;  // by output slot; no data: it counts as zero
+  std::uint64_t wants = 0;                 // bit i: the gradient of input i
+  precision in_force;
+  const inner_maker& make;
+  const inner_delivery& deliver;
+};
+// Returns the gradients that are wanted, by input slot. Throws usage_error when one is not formed.
+std::vector<tensor_ref> run_inner(step_scope& run, const inner_backward& what);
+
+// Memory until the end of the body, as a tensor.
+tensor_ref scratch_tensor(step_scope& run, dtype type, const dims& shape);
 
 // What a backward body that runs now is given, and what it has delivered. Set before each run; a
 // recording's own is empty, and delivers to the parameters by the words that a replay brings.
@@ -74,9 +96,6 @@ void bind_places(const signature& of, int slot, std::vector<std::uint64_t>& word
 
 // Brings an input into memory that lasts, from where it lies or from behind its word.
 tensor_ref bring_input(step_scope& run, const tensor_ref& at, bool is_direct);
-
-// Makes the precision in force a part of the key.
-void key_by_precision(signature& sig);
 
 // An input that lies in `ref`, bound by hand.
 binding bind_input(const signature& of, int slot, const tensor_ref& ref);

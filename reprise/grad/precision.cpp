@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "reprise/replay/signature.hpp"
+
 namespace reprise {
 
 namespace {
@@ -26,6 +28,11 @@ precision_scope::precision_scope(const precision& p) noexcept
 
 precision_scope::~precision_scope() {
   in_force = before_;
+}
+
+void key_by_precision(signature& sig) {
+  sig.key("matrix products", [] { return static_cast<std::uint64_t>(precision_now().products); });
+  sig.key("casts", [] { return static_cast<std::uint64_t>(precision_now().casts); });
 }
 
 }  // namespace reprise

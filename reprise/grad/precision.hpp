@@ -12,6 +12,8 @@
 
 namespace reprise {
 
+class signature;  // replay/signature.hpp
+
 // `bf16`: layers round the operands of their products to bf16 first, anew in every run.
 enum class cast_mode : std::int32_t { none, bf16 };
 
@@ -27,6 +29,9 @@ std::string text_of(const precision& p);
 
 // Of this thread.
 precision precision_now() noexcept;
+
+// Makes the precision in force a part of a step's key.
+void key_by_precision(signature& sig);
 
 // In force until the scope ends, also when it ends by an exception. Nests.
 class precision_scope {

@@ -229,32 +229,38 @@ std::vector<tensor_ref> backward_scope::inner(std::size_t which, const erased_op
         "forward",
         plan_.declared.name(), declared.name(), which, plan_.saves.inner.size())};
   }
-  const saved_tensors& saves = plan_.saves.inner[which];
-  std::vector<tensor_ref> given{cotangents.begin(), cotangents.end()};
+  const inner_maker make = [&](int slot, const dims& shape) {
+    const auto i = static_cast<std::size_t>(slot);
+    const int to = i < into.size() ? into[i] : -1;
+    return to >= 0 ? make_gradient(to, plan_.declared.id())
+                   : scratch_tensor(run_, declared.inputs()[i].type, shape);
+  };
+  const inner_delivery deliver = [&](const parameter& trained) { return add_to(trained); };
+  return run_inner(
+      run_, {op, plan_.saves.inner[which], cotangents, wants, plan_.in_force, make, deliver});
+}
+
+tensor_ref scratch_tensor(step_scope& run, dtype type, const dims& shape) {
+  const auto bytes = static_cast<std::int64_t>(shape.count() * size_of(type));
+  const view<std::uint8_t> memory = run.scratch<std::uint8_t>(dims{bytes});
+  return {reinterpret_cast<std::byte*>(memory.data()), type, shape, contiguous_strides(shape)};
+}
+
+std::vector<tensor_ref> run_inner(step_scope& run, const inner_backward& what) {
+  const signature& declared = what.op.declared;
+  std::vector<tensor_ref> given{what.cotangents.begin(), what.cotangents.end()};
   given.resize(declared.outputs().size());
   std::vector<int> slots;
   for (std::size_t i = 0; i < declared.inputs().size(); ++i) {
-    slots.push_back((wants >> i & 1) == 0 ? -1 : static_cast<int>(i));
+    slots.push_back((what.wants >> i & 1) == 0 ? -1 : static_cast<int>(i));
   }
-  const std::function<tensor_ref(int, const dims&)> make = [&](int slot, const dims& shape) {
-    const auto i = static_cast<std::size_t>(slot);
-    const int to = i < into.size() ? into[i] : -1;
-    if (to >= 0) return make_gradient(to, plan_.declared.id());
-    const dtype type = declared.inputs()[i].type;
-    const auto bytes = static_cast<std::int64_t>(shape.count() * size_of(type));
-    const view<std::uint8_t> memory = run_.scratch<std::uint8_t>(dims{bytes});
-    return tensor_ref{reinterpret_cast<std::byte*>(memory.data()), type, shape,
-                      contiguous_strides(shape)};
-  };
-  const std::function<delivery(const parameter&)> deliver = [&](const parameter& trained) {
-    return add_to(trained);
-  };
   parameter_bits delivered;
   std::vector<tensor_ref> formed;
-  const plan part{declared,  saves,  given, slots,   signature_id::none, {}, plan_.in_force,
-                  delivered, formed, &make, &deliver};
-  backward_scope scope{run_, part};
-  op.backward(scope);
+  const backward_scope::plan part{
+      declared,      what.saves, given,  slots,      signature_id::none, {},
+      what.in_force, delivered,  formed, &what.make, &what.deliver};
+  backward_scope scope{run, part};
+  what.op.backward(scope);
   formed.resize(declared.inputs().size());
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (slots[i] < 0 || formed[i].data != nullptr) continue;
