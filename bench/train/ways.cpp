@@ -25,12 +25,12 @@ constexpr std::uint64_t seed = 7;
 
 // What each way trains, with memory of its own.
 struct training {
-  training(const deep_shape& of, pool& memory, stream_ref on, bool records)
+  training(const deep_shape& of, pool& memory, stream_ref on, bool records, bool branches = true)
       : shape{of},
         stream{on},
         set{memory, on, deep_parameters(of), seed},
         updates{set, memory, on, {.rate = 1e-3F}},
-        steps{on.device(), {.record = records, .budget = &budget}},
+        steps{on.device(), {.record = records, .branches = branches, .budget = &budget}},
         batch{make_batch(of, memory, on)},
         one{memory, 1, on} {
     fill(on, write{one}, 1.0F);
@@ -136,8 +136,8 @@ struct with_heads : training {
 };
 
 struct as_one : training {
-  as_one(const deep_shape& shape, pool& memory, stream_ref stream)
-      : training{shape, memory, stream, true},
+  as_one(const deep_shape& shape, pool& memory, stream_ref stream, bool branches)
+      : training{shape, memory, stream, true, branches},
         whole{deep_layers("network", set, 0, shape.layers), loss_of(nn::squared_error{}),
               updates.part(), memory, stream} {}
 
@@ -168,7 +168,8 @@ std::vector<train_way> ways_of(const deep_shape& shape, pool& memory, stream_ref
                 2 * layers + 2),
           named(heads_way, std::make_shared<with_heads>(shape, memory, stream), true, 6),
           named(pair_way, std::make_shared<one_pair>(shape, memory, stream), true, 4),
-          named(whole_way, std::make_shared<as_one>(shape, memory, stream), true, 1)};
+          named(chain_way, std::make_shared<as_one>(shape, memory, stream, false), true, 1),
+          named(whole_way, std::make_shared<as_one>(shape, memory, stream, true), true, 1)};
 }
 
 }  // namespace reprise::bench

@@ -22,6 +22,7 @@ struct train_way {
 };
 
 inline constexpr const char* whole_way = "whole step";
+inline constexpr const char* chain_way = "whole step, one chain";
 inline constexpr const char* pair_way = "one pair";
 inline constexpr const char* pairs_way = "a pair per layer";
 inline constexpr const char* heads_way = "network, heads and loss";

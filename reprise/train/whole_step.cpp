@@ -141,7 +141,7 @@ binding whole_step::bind(int slot, const tensor_ref& from, bool on_host) const {
 
 step_result whole_step::run(site at, replay_cache& through, const step_batch& batch) {
   update_.words(words_);
-  const std::array given{bind(x_.slot(), batch.x, batch.on_host),
+  const std::array<binding, 3> given{bind(x_.slot(), batch.x, batch.on_host),
                          bind(targets_, batch.targets, batch.on_host),
                          hyper_parameters_.from_host(words_)};
   const step_change changes{trained_};
