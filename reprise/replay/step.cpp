@@ -34,7 +34,7 @@ const branch_scope& step_scope::aside() {
 }
 
 void step_scope::join_aside() {
-  if (beside_ == nullptr || !aside_) return;
+  if (beside_ == nullptr || !aside_ || REPRISE_MUTANT(aside_is_not_joined)) return;
   beside_->crossing.record(*aside_, place_);
   beside_->crossing.wait(run_, place_);
 }
