@@ -143,11 +143,15 @@ tensor<float> network::infer(site at, const operand& x) {
   tensor<float> y;
   for (graphed_layer& each : layers_) {
     if (each.only_in_training && !REPRISE_MUTANT(inference_drops_out)) continue;
-    const bool differs = each.in_inference.has_value();
-    graphed& op = differs ? each.in_inference->op : each.op;
-    const input<float>& in = differs ? each.in_inference->x : each.x;
-    const operand from = y ? operand{in, y} : bound_to(in, x);
-    y = op.infer(at, {from})[differs ? each.in_inference->y : each.y];
+    const auto infer = [&](auto& layer) {
+      const operand from = y ? operand{layer.x, y} : bound_to(layer.x, x);
+      y = layer.op.infer(at, {from})[layer.y];
+    };
+    if (each.inference && !REPRISE_MUTANT(inference_has_the_statistics_of_its_batch)) {
+      infer(*each.inference);
+    } else {
+      infer(each);
+    }
   }
   if (!y) {
     throw usage_error{"network: there is no layer that inference runs; add one"};
@@ -255,7 +259,10 @@ tensor<float> network::backward(site at, const network_call& call, const tensor<
 
 grad_counts network::counts() const {
   grad_counts all;
-  for (const graphed_layer& each : layers_) all += each.op.counts();
+  for (const graphed_layer& each : layers_) {
+    all += each.op.counts();
+    if (each.inference) all += each.inference->op.counts();
+  }
   return all;
 }
 

@@ -48,21 +48,21 @@ class network {
   }
   template <layer L>
   void add(L op, const graphed_options& options) {
-    std::optional<inferred> other;
-    if constexpr (changes_in_inference<L>) {
-      auto there = op.in_inference();
-      const input<float> from = there.x;
-      const output<float> to = there.y;
-      other.emplace(graphed_op<decltype(there)>{std::move(there), *budget_, options}, from, to);
-    }
     const input<float> x = op.x;
     const output<float> y = op.y;
     const signature& declared = op.describe();
     std::string x_name = declared.inputs()[static_cast<std::size_t>(x.slot())].name;
     std::vector<declared_use> uses{declared.uses().begin(), declared.uses().end()};
     philox_counter* const draws_from = declared.random();
+    std::optional<inferring> inference;
+    if constexpr (changes_in_inference<L>) {
+      auto other = op.in_inference();
+      const input<float> from = other.x;
+      const output<float> to = other.y;
+      inference.emplace(inferring{graphed_op{std::move(other), *budget_, options}, from, to});
+    }
     append({graphed_op<L>{std::move(op), *budget_, options}, x, y, std::move(x_name),
-            std::move(uses), draws_from, is_only_in_training<L>(), std::move(other)});
+            std::move(uses), draws_from, is_only_in_training<L>(), std::move(inference)});
   }
   // From here on layers belong to a checkpointed span of that label, until end_checkpoint. Throws
   // usage_error inside of another, and where one ends that did not begin.
@@ -77,7 +77,8 @@ class network {
   // All layers in order, in stream order. What is bound to a first span that is checkpointed is
   // read once more by the backward, host memory too. Throws what graphed::forward throws.
   network_call forward(site at, const operand& x);
-  // Without what only training has, and without a backward: no frame is touched.
+  // As inference has its layers, without what only training has, and without a backward: no frame
+  // is touched, and what layers keep for inference does not move.
   tensor<float> infer(site at, const operand& x);
   // The layers in reverse: gradients of parameters are written, or added to what is there, and that
   // of x is returned where it is wanted (else empty). Layers in front of the first that trains
@@ -98,8 +99,8 @@ class network {
   grad_counts counts() const;
 
  private:
-  // What a layer is in inference, where that is another.
-  struct inferred {
+  // What runs in the place of a layer in inference.
+  struct inferring {
     graphed op;
     input<float> x;
     output<float> y;
@@ -112,7 +113,7 @@ class network {
     std::vector<declared_use> uses;
     philox_counter* draws_from;  // null: it draws nothing
     bool only_in_training;
-    std::optional<inferred> in_inference;
+    std::optional<inferring> inference;  // none: itself
   };
   struct stretch {
     std::size_t first;

@@ -64,7 +64,9 @@ sequence sequence::in_inference() const {
   sequence other{declared_.name() + " in inference"};
   for (const part& each : parts_) {
     if (each.is_only_in_training && !REPRISE_MUTANT(sequence_in_inference_drops_out)) continue;
-    other.append(each.in_inference != nullptr ? *each.in_inference : each);
+    const bool differs =
+        each.in_inference != nullptr && !REPRISE_MUTANT(sequence_keeps_the_statistics_of_its_batch);
+    other.append(differs ? *each.in_inference : each);
   }
   return other;
 }

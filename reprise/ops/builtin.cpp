@@ -3,6 +3,8 @@
 #include "reprise/ops/add.hpp"
 #include "reprise/ops/argmax.hpp"
 #include "reprise/ops/attention.hpp"
+#include "reprise/ops/batch_norm.hpp"
+#include "reprise/ops/batch_norm_grad.hpp"
 #include "reprise/ops/bias_add.hpp"
 #include "reprise/ops/dropout.hpp"
 #include "reprise/ops/embedding.hpp"
@@ -58,6 +60,8 @@ void add_builtin_kernels(kernel_registry& registry) {
   add_softmax_cross_entropy(registry);
   add_squared_error(registry);
   add_optimizers(registry);
+  add_batch_norm(registry);
+  add_batch_norm_grad(registry);
 }
 
 }  // namespace reprise::REPRISE_BODIES

@@ -4,6 +4,7 @@
 
 #include "reprise/device/cpu_call.hpp"
 #include "reprise/kernel/registry.hpp"
+#include "reprise/ops/norms.hpp"
 #include "reprise/ops/rows.hpp"
 #include "reprise/ops/slot_sum.hpp"
 
@@ -13,27 +14,6 @@ namespace ops {
 
 namespace {
 
-constexpr std::int64_t tile = 32;  // columns that are summed side by side
-
-// slots[s][j], one sum in slots for each column of a tile: what fold_slots does, all at once.
-template <int Slots>
-void fold_columns(float (&slots)[Slots][tile]) {
-  for (int half = Slots / 2; half > 0; half /= 2) {
-    for (int s = 0; s < half; ++s) {
-      for (std::int64_t j = 0; j < tile; ++j) slots[s][j] += slots[s + half][j];
-    }
-  }
-}
-
-// The finished sums of `count` columns.
-void put_columns(gradient_rule rule, const float* sums, std::int64_t count, pointer_to<float> to) {
-  if (rule == gradient_rule::leave) return;
-  for (std::int64_t j = 0; j < count; ++j) {
-    const float old = rule == gradient_rule::add ? static_cast<float>(to[j]) : 0.0f;
-    to[j] = put(rule, old, sums[j]);
-  }
-}
-
 struct weight_grad {
   pointer_to<const float> x, stats, dy;
   pointer_to<float> dgain, dbias;
@@ -42,36 +22,23 @@ struct weight_grad {
 
   // Columns [begin, begin + count), at most a tile of them.
   void columns(std::int64_t begin, std::int64_t count) const {
-    float gains[row_slots][tile] = {};
-    float biases[row_slots][tile] = {};
-    for (std::int64_t chunk = 0; chunk < norm_chunks(rows); ++chunk) {
-      float of_gain[norm_chunk_slots][tile] = {};
-      float of_bias[norm_chunk_slots][tile] = {};
-      const std::int64_t first = chunk * norm_chunk_rows;
-      const std::int64_t last = std::min<std::int64_t>(first + norm_chunk_rows, rows);
-      for (std::int64_t row = first; row < last; ++row) {
-        const auto slot = static_cast<std::size_t>((row - first) % norm_chunk_slots);
-        const auto values = x + row * width + begin;
-        const auto above = dy + row * width + begin;
-        const float mean = stats[2 * row];
-        const float inverse = stats[2 * row + 1];
-        for (std::int64_t j = 0; j < count; ++j) {
-          const float g = above[j];
-          of_gain[slot][j] += g * unit_of(values[j], mean, inverse);
-          of_bias[slot][j] += g;
-        }
-      }
-      fold_columns(of_gain);
-      fold_columns(of_bias);
-      for (std::int64_t j = 0; j < tile; ++j) {
-        gains[chunk % row_slots][j] += of_gain[0][j];
-        biases[chunk % row_slots][j] += of_bias[0][j];
-      }
-    }
-    fold_columns(gains);
-    fold_columns(biases);
-    put_columns(gain_rule, gains[0], count, dgain + begin);
-    put_columns(bias_rule, biases[0], count, dbias + begin);
+    float sums[2 * norm_tile];  // of the gain's columns, then of the bias's
+    sum_rows(
+        rows,
+        [&](std::int64_t row, float(&slot)[2 * norm_tile]) {
+          const auto values = x + row * width + begin;
+          const auto above = dy + row * width + begin;
+          const float mean = stats[2 * row];
+          const float inverse = stats[2 * row + 1];
+          for (std::int64_t j = 0; j < count; ++j) {
+            const float g = above[j];
+            slot[j] += g * unit_of(values[j], mean, inverse);
+            slot[norm_tile + j] += g;
+          }
+        },
+        sums);
+    put_columns(gain_rule, sums, begin, count, dgain);
+    put_columns(bias_rule, sums + norm_tile, begin, count, dbias);
   }
 };
 
@@ -94,7 +61,7 @@ std::int64_t layer_norm_weight_grad_rows(std::size_t x, std::size_t stats, std::
                                          std::int64_t width) {
   constexpr const char* op = "layer_norm_weight_grad";
   const std::int64_t rows = whole_rows(op, "x", x, width);
-  need_at_most(op, "the width", width, widest_norm_grad);
+  need_at_most(op, "the width", width, most_norm_columns);
   need_elements(op, "stats", stats, 2 * static_cast<std::size_t>(rows));
   need_elements(op, "dy", dy, x);
   need_elements(op, "dgain", dgain, static_cast<std::size_t>(width));
@@ -146,12 +113,13 @@ void layer_norm_weight_grad_cpu(cpu_call& call, read<float> x, read<float> stats
                          width};
   if (sums.gain_rule == gradient_rule::leave && sums.bias_rule == gradient_rule::leave) return;
   const std::int64_t grain =
-      std::max<std::int64_t>(1, 16384 / (tile * std::max<std::int64_t>(1, rows)));
-  call.parallel_for((width + tile - 1) / tile, grain, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t at = first; at < last; ++at) {
-      sums.columns(at * tile, std::min(tile, width - at * tile));
-    }
-  });
+      std::max<std::int64_t>(1, 16384 / (norm_tile * std::max<std::int64_t>(1, rows)));
+  call.parallel_for((width + norm_tile - 1) / norm_tile, grain,
+                    [&](std::int64_t first, std::int64_t last) {
+                      for (std::int64_t at = first; at < last; ++at) {
+                        sums.columns(at * norm_tile, std::min(norm_tile, width - at * norm_tile));
+                      }
+                    });
 }
 
 }  // namespace ops

@@ -5,6 +5,7 @@
 // blocks. A block of the second sums what the chunks left for 32 columns, a warp to each slot.
 #include "reprise/cuda/call.cuh"
 #include "reprise/ops/layer_norm_grad.hpp"
+#include "reprise/ops/norms.cuh"
 #include "reprise/ops/put_sum.cuh"
 #include "reprise/ops/slot_sum.cuh"
 
@@ -73,40 +74,25 @@ __global__ void __launch_bounds__(norm_chunk_slots * 32)
   __syncthreads();
   if (threadIdx.y >= 2 || column >= width) return;
   const bool for_gain = threadIdx.y == 0;
-  float slots[norm_chunk_slots];
-#pragma unroll
-  for (int s = 0; s < norm_chunk_slots; ++s) {
-    slots[s] = for_gain ? of_gain[s][threadIdx.x] : of_bias[s][threadIdx.x];
-  }
-  const float sum = fold_slots<norm_chunk_slots>(slots);
+  const float sum = fold_chunk(for_gain ? of_gain : of_bias);
   (for_gain ? gains : biases)[blockIdx.x * width + column] = sum;
 }
 
 // Block (b, 0) finishes 32 columns of the gain, (b, 1) of the bias.
 __global__ void __launch_bounds__(row_slots * 32)
-    sum_of_chunks(const float* gains, const float* biases, inout<float> dgain, inout<float> dbias,
-                  read<std::int32_t> gain_rule, read<std::int32_t> bias_rule, std::int64_t chunks,
-                  std::int64_t width) {
+    finish_sums(const float* gains, const float* biases, inout<float> dgain, inout<float> dbias,
+                read<std::int32_t> gain_rule, read<std::int32_t> bias_rule, std::int64_t chunks,
+                std::int64_t width) {
   __shared__ float of_slot[row_slots][32];
   const bool for_gain = blockIdx.y == 0;
   const gradient_rule rule = gradient_rule_of(for_gain ? gain_rule.data()[0] : bias_rule.data()[0]);
   if (rule == gradient_rule::leave) return;
   const float* const from = for_gain ? gains : biases;
   const std::int64_t column = std::int64_t{blockIdx.x} * 32 + threadIdx.x;
-  float slot = 0.0f;
-  if (column < width) {
-#pragma unroll 4
-    for (std::int64_t chunk = threadIdx.y; chunk < chunks; chunk += row_slots) {
-      slot = math::add(slot, from[chunk * width + column]);
-    }
-  }
-  of_slot[threadIdx.y][threadIdx.x] = slot;
-  __syncthreads();
+  const float sum = sum_of_chunks(of_slot, column < width ? chunks : 0,
+                                  [&](std::int64_t chunk) { return from[chunk * width + column]; });
   if (threadIdx.y != 0 || column >= width) return;
-  float slots[row_slots];
-#pragma unroll
-  for (int s = 0; s < row_slots; ++s) slots[s] = of_slot[s][threadIdx.x];
-  put_sum(rule, fold_slots<row_slots>(slots), (for_gain ? dgain : dbias).data()[column]);
+  put_sum(rule, sum, (for_gain ? dgain : dbias).data()[column]);
 }
 
 }  // namespace
@@ -136,7 +122,7 @@ void layer_norm_weight_grad_cuda(cuda_call& call, read<float> x, read<float> sta
     chunk_sums<<<blocks, dim3{32, norm_chunk_slots}, 0, call.stream()>>>(
         x, stats, dy, gain_rule, bias_rule, gains, biases, rows, width);
   }
-  sum_of_chunks<<<dim3{across, 2}, dim3{32, row_slots}, 0, call.stream()>>>(
+  finish_sums<<<dim3{across, 2}, dim3{32, row_slots}, 0, call.stream()>>>(
       gains, biases, dgain, dbias, gain_rule, bias_rule, chunks, width);
 }
 

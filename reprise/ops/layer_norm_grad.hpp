@@ -13,9 +13,8 @@
 // it is not touched. Where both are left, nothing is summed.
 //
 // The same bits on the CPU and on CUDA: every operation is rounded on its own, and every sum has
-// one order. dx is row-invariant; its sums are in 32 slots (slot_sum.hpp). The sums over rows are
-// cut into chunks of 32 rows, in 8 slots each; the chunks' sums are in 32 slots. So their order is
-// fixed by m alone, and a column has the bits it has alone.
+// one order. dx is row-invariant; its sums are in 32 slots (slot_sum.hpp). Those over rows are in
+// chunks (norms.hpp): their order is fixed by m alone, and a column has the bits it has alone.
 //
 // dx may be x or dy itself; the others overlap nothing. Bodies throw usage_error when sizes do not
 // fit `width`, and layer_norm_weight_grad when it is over 2,097,120. On CUDA that one needs a
@@ -27,8 +26,6 @@
 
 #include "reprise/base/gradient_rule.hpp"
 #include "reprise/kernel/kernel.hpp"
-#include "reprise/ops/math.hpp"
-#include "reprise/ops/rows.hpp"
 
 namespace reprise::REPRISE_BODIES {
 
@@ -64,23 +61,6 @@ std::int64_t layer_norm_weight_grad_rows(std::size_t x, std::size_t stats, std::
                                          std::size_t dgain, std::size_t dbias,
                                          std::size_t gain_rule, std::size_t bias_rule,
                                          std::int64_t width);
-
-inline constexpr std::int64_t widest_norm_grad = 32 * most_blocks_across;  // 32 columns to a block
-inline constexpr int norm_chunk_rows = 32;
-inline constexpr int norm_chunk_slots = 8;  // within a chunk of rows
-
-constexpr std::int64_t norm_chunks(std::int64_t rows) {
-  return (rows + norm_chunk_rows - 1) / norm_chunk_rows;
-}
-
-REPRISE_HD inline float unit_of(float x, float mean, float inverse) {
-  return math::mul(math::sub(x, mean), inverse);
-}
-
-// One element of dx, from the means of g and of g * unit over its row.
-REPRISE_HD inline float norm_dx(float g, float unit, float inverse, float mean, float along) {
-  return math::mul(inverse, math::sub(math::sub(g, mean), math::mul(unit, along)));
-}
 
 }  // namespace ops
 

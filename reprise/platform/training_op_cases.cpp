@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "reprise/ops/add.hpp"
+#include "reprise/ops/batch_norm.hpp"
+#include "reprise/ops/batch_norm_grad.hpp"
 #include "reprise/ops/dropout.hpp"
 #include "reprise/ops/embedding_grad.hpp"
 #include "reprise/ops/gelu.hpp"
@@ -52,6 +54,44 @@ void show_norms(const see_case& see) {
                   read<float>{in(x)}, read<float>{in(stats)}, read<float>{in(dy)},
                   inout<float>{to(dgain)}, inout<float>{to(dbias)}, read<std::int32_t>{in(rule)},
                   read<std::int32_t>{in(rule)}, width));
+    }
+  }
+}
+
+void show_batch_norms(const see_case& see) {
+  for (const std::int64_t width : {1, 7, 33, 256}) {
+    const std::int64_t rows = width == 33 ? 2000 : 45;
+    const std::string name = fmt::format("{} rows of {}", rows, width);
+    const auto x = random_values<float>(count_of(rows, width), 70, 4.0F);
+    const auto gain = random_values<float>(count_of(1, width), 71);
+    const auto bias = random_values<float>(count_of(1, width), 72);
+    const auto dy = random_values<float>(x.size(), 73);
+    auto running = random_values<float>(count_of(2, width), 74);
+    for (float& one : running) one *= one;
+    auto y = room<float>(x.size());
+    auto kept = room<float>(running.size());
+    see(case_of(batch_norm, name, read<float>{in(x)}, read<float>{in(gain)}, read<float>{in(bias)},
+                inout<float>{to(running)}, write<float>{to(y)}, write<float>{to(kept)}, width,
+                1e-5F, 0.1F));
+    see(case_of(frozen_batch_norm, name, read<float>{in(x)}, read<float>{in(gain)},
+                read<float>{in(bias)}, read<float>{in(running)}, write<float>{to(y)}, width,
+                1e-5F));
+    see(case_of(frozen_batch_norm_grad, name, read<float>{in(gain)}, read<float>{in(running)},
+                read<float>{in(dy)}, write<float>{to(y)}, width, 1e-5F));
+    const auto stats = random_values<float>(running.size(), 75);
+    const auto sums = random_values<float>(running.size(), 76);
+    see(case_of(batch_norm_input_grad, name, read<float>{in(x)}, read<float>{in(gain)},
+                read<float>{in(stats)}, read<float>{in(sums)}, read<float>{in(dy)},
+                write<float>{to(y)}, width));
+    for (const gradient_rule by : {gradient_rule::write, gradient_rule::add}) {
+      auto dgain = random_values<float>(gain.size(), 77);
+      auto dbias = random_values<float>(gain.size(), 78);
+      const words rule{static_cast<std::int32_t>(by)};
+      see(case_of(batch_norm_weight_grad,
+                  fmt::format("{}, {}", name, by == gradient_rule::add ? "added" : "written"),
+                  read<float>{in(x)}, read<float>{in(stats)}, read<float>{in(dy)},
+                  write<float>{to(kept)}, inout<float>{to(dgain)}, inout<float>{to(dbias)},
+                  read<std::int32_t>{in(rule)}, read<std::int32_t>{in(rule)}, width));
     }
   }
 }
@@ -145,6 +185,7 @@ void show_elements(const see_case& see) {
 
 void show_training_op_cases(const see_case& see) {
   show_norms(see);
+  show_batch_norms(see);
   show_losses(see);
   show_elements(see);
   show_embedding_grads(see);

@@ -1,5 +1,6 @@
 // G6 for the layers and losses of reprise/nn: each shows every option of a call in its counts and
 // in what it asks of the device. Their bits are tests/nn's.
+#include "reprise/nn/batch_norm.hpp"
 #include "reprise/nn/dropout.hpp"
 #include "reprise/nn/embedding.hpp"
 #include "reprise/nn/gelu.hpp"
@@ -31,6 +32,13 @@ class layer {
       auto& set =
           parameters({{"gain", {width}, nn::uniform{2}}, {"bias", {width}, nn::uniform{1}}});
       hold(nn::layer_norm{set[0], set[1]}, options);
+    } else if (kind == "batch_norm") {
+      auto& set = parameters(nn::norm_parameters("a", width));
+      hold(nn::batch_norm{set[0], set[1], stats()}, options);
+    } else if (kind == "frozen_batch_norm") {
+      auto& set = parameters(nn::norm_parameters("a", width));
+      hold(nn::frozen_batch_norm{set[0], set[1], stats()}, options);
+      trains_ = false;
     } else if (kind == "gelu") {
       hold(nn::gelu{}, options);
     } else if (kind == "silu") {
@@ -85,7 +93,7 @@ class layer {
     }
     return false;
   }
-  bool trains() const { return set_.has_value(); }
+  bool trains() const { return set_.has_value() && trains_; }
   std::string counts() const { return told(*op_); }
   const std::vector<input<float>>& floats() const { return inputs_; }
 
@@ -115,7 +123,11 @@ class layer {
   }
 
   grad_desk& at_;
+  nn::running_stats& stats() { return stats_.emplace(at_.memory, width, at_.work); }
+
   std::optional<nn::parameter_set> set_;
+  bool trains_ = true;  // its parameters, where it has some
+  std::optional<nn::running_stats> stats_;
   philox_counter counter_{3};
   std::vector<input<float>> inputs_;
   std::optional<input<std::int32_t>> integers_;  // targets, or tokens

@@ -30,6 +30,7 @@ inline const std::map<std::string, op_row>& nn_op_rows() {
       {"gelu", {1, false}},          {"silu", {1, false}},
       {"dropout", {1, false}},       {"softmax_cross_entropy", {1, false}},
       {"squared_error", {2, false}}, {"embedding", {0, false}},
+      {"batch_norm", {1, false}},    {"frozen_batch_norm", {1, false}},
   };
   return all;
 }

@@ -54,6 +54,29 @@ host_values host_layer_norm(const host_values& x, const host_values& gain, const
   return y;
 }
 
+host_values host_batch_norm(const host_values& x, const host_values& gain, const host_values& bias,
+                            double eps) {
+  const std::size_t width = gain.size();
+  const auto m = static_cast<double>(x.size() / width);
+  host_values means(width);
+  host_values variances(width);
+  for (std::size_t i = 0; i < x.size(); ++i) means[i % width] += x[i] / m;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    variances[i % width] += std::pow(x[i] - means[i % width], 2) / m;
+  }
+  return host_frozen_norm(x, gain, bias, means, variances, eps);
+}
+
+host_values host_frozen_norm(const host_values& x, const host_values& gain, const host_values& bias,
+                             const host_values& means, const host_values& variances, double eps) {
+  host_values y;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::size_t j = i % gain.size();
+    y.push_back((x[i] - means[j]) / std::sqrt(variances[j] + eps) * gain[j] + bias[j]);
+  }
+  return y;
+}
+
 host_values host_gelu(const host_values& x) {
   const double slope = std::sqrt(2 / std::acos(-1.0));
   host_values y;

@@ -22,6 +22,11 @@ host_values host_linear(const host_values& x, const host_values& w, const host_v
                         std::size_t k);
 host_values host_layer_norm(const host_values& x, const host_values& gain, const host_values& bias,
                             double eps);
+// By the statistics of the columns of x, and by given ones.
+host_values host_batch_norm(const host_values& x, const host_values& gain, const host_values& bias,
+                            double eps);
+host_values host_frozen_norm(const host_values& x, const host_values& gain, const host_values& bias,
+                             const host_values& means, const host_values& variances, double eps);
 host_values host_gelu(const host_values& x);
 host_values host_silu(const host_values& x);
 host_values host_dropout(const host_values& x, float rate, const philox_counter& counter);

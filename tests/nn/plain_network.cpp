@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "reprise/kernel/launch.hpp"
+#include "reprise/ops/batch_norm.hpp"
+#include "reprise/ops/batch_norm_grad.hpp"
 #include "reprise/ops/dropout.hpp"
 #include "reprise/ops/gelu.hpp"
 #include "reprise/ops/layer_norm.hpp"
@@ -121,6 +123,44 @@ class layer_norm_layer : public plain_layer {
   float eps_;
 };
 
+class batch_norm_layer : public plain_layer {
+ public:
+  batch_norm_layer(plain_parameter& gain, plain_parameter& bias,
+                   std::shared_ptr<buffer<float>> running, float eps, float momentum)
+      : gain_{gain}, bias_{bias}, running_{std::move(running)}, eps_{eps}, momentum_{momentum} {}
+
+  plain_rows forward(plain_desk& at, const plain_rows& x, plain_kept& kept) override {
+    const plain_rows y = rows_like(at, x, x.width);
+    kept.x = x;
+    kept.stats = {at.take<float>(static_cast<std::size_t>(2 * x.width)), 2, x.width};
+    launch(at, batch_norm, read<float>{x.all()}, read<float>{gain_.value->all()},
+           read<float>{bias_.value->all()}, inout<float>{running_->all()}, write<float>{y.all()},
+           write<float>{kept.stats.all()}, x.width, eps_, momentum_);
+    return y;
+  }
+
+  plain_rows backward(plain_desk& at, const plain_rows& dy, const plain_kept& kept) override {
+    const plain_rows dx = rows_like(at, dy, dy.width);
+    const read<float> x{kept.x.all()};
+    const read<float> stats{kept.stats.all()};
+    const auto sums = at.take<float>(static_cast<std::size_t>(2 * dy.width));
+    launch(at, batch_norm_weight_grad, x, stats, read<float>{dy.all()}, write<float>{sums->all()},
+           inout<float>{gain_.grad->all()}, inout<float>{bias_.grad->all()},
+           read<std::int32_t>{rule_of(at, gain_)}, read<std::int32_t>{rule_of(at, bias_)},
+           dy.width);
+    launch(at, batch_norm_input_grad, x, read<float>{gain_.value->all()}, stats,
+           read<float>{sums->all()}, read<float>{dy.all()}, write<float>{dx.all()}, dy.width);
+    return dx;
+  }
+
+ private:
+  plain_parameter& gain_;
+  plain_parameter& bias_;
+  std::shared_ptr<buffer<float>> running_;
+  float eps_;
+  float momentum_;
+};
+
 class gelu_layer : public plain_layer {
  public:
   plain_rows forward(plain_desk& at, const plain_rows& x, plain_kept& kept) override {
@@ -223,6 +263,11 @@ std::unique_ptr<plain_layer> plain_linear(plain_parameter& weight, plain_paramet
 std::unique_ptr<plain_layer> plain_layer_norm(plain_parameter& gain, plain_parameter& bias,
                                               float eps) {
   return std::make_unique<layer_norm_layer>(gain, bias, eps);
+}
+std::unique_ptr<plain_layer> plain_batch_norm(plain_parameter& gain, plain_parameter& bias,
+                                              std::shared_ptr<buffer<float>> running, float eps,
+                                              float momentum) {
+  return std::make_unique<batch_norm_layer>(gain, bias, std::move(running), eps, momentum);
 }
 std::unique_ptr<plain_layer> plain_gelu() {
   return std::make_unique<gelu_layer>();

@@ -79,6 +79,10 @@ class plain_layer {
 std::unique_ptr<plain_layer> plain_linear(plain_parameter& weight, plain_parameter* bias);
 std::unique_ptr<plain_layer> plain_layer_norm(plain_parameter& gain, plain_parameter& bias,
                                               float eps);
+// `running` [2, width], means and variances, moves in each forward.
+std::unique_ptr<plain_layer> plain_batch_norm(plain_parameter& gain, plain_parameter& bias,
+                                              std::shared_ptr<buffer<float>> running, float eps,
+                                              float momentum);
 std::unique_ptr<plain_layer> plain_gelu();
 std::unique_ptr<plain_layer> plain_silu();
 std::unique_ptr<plain_layer> plain_dropout(float rate, philox_counter& counter);

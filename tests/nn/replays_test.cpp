@@ -1,10 +1,13 @@
 // Each layer, recorded and replayed under every policy, has the bits of the same kernels launched
-// plainly: outputs, gradients of inputs, and gradients of parameters over three micro-batches.
+// plainly: outputs, gradients of inputs, and gradients of parameters over three micro-batches, and
+// state.
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
 #include <utility>
 
+#include "reprise/nn/batch_norm.hpp"
 #include "reprise/nn/dropout.hpp"
 #include "reprise/nn/gelu.hpp"
 #include "reprise/nn/layer_norm.hpp"
@@ -21,12 +24,15 @@ constexpr std::int64_t rows = 7;
 constexpr std::int64_t width = 24;
 constexpr int micro_batches = 3;
 
-// What both sides are made of: parameters of the same values, and counters at the same place.
+// What both sides are made of: parameters and statistics of the same values, and counters at the
+// same place.
 struct parts {
   nn::parameter_set set;
   std::vector<plain_parameter> plain;
   philox_counter counter{17};
   philox_counter plain_counter{17};
+  nn::running_stats stats;
+  std::shared_ptr<buffer<float>> plain_stats;
 };
 
 struct layer_kind {
@@ -95,6 +101,16 @@ std::vector<layer_kind> kinds() {
          net.add(nn::layer_norm{p.set[0], p.set[1]});
        },
        [](parts& p) { return alone(plain_layer_norm(p.plain[0], p.plain[1], 1e-5F)); }},
+      {"batch_norm",
+       width,
+       full,
+       {{"gain", {width}, nn::uniform{2}}, {"bias", {width}, nn::uniform{1}}},
+       [](nn::network& net, parts& p) {
+         net.add(nn::batch_norm{p.set[0], p.set[1], p.stats, {.eps = 1e-3F, .momentum = 0.2F}});
+       },
+       [](parts& p) {
+         return alone(plain_batch_norm(p.plain[0], p.plain[1], p.plain_stats, 1e-3F, 0.2F));
+       }},
       {"gelu",
        width,
        full,
@@ -139,8 +155,14 @@ class replays : public on_each_device {
     plain_desk desk{here.memory, here.work};
     desk.products = kind.in.products;
     desk.rounds_to_bf16 = kind.in.casts == cast_mode::bf16;
-    parts p{{here.memory, here.work, kind.parameters, 5}, {}};
+    parts p{.set = {here.memory, here.work, kind.parameters, 5},
+            .plain = {},
+            .stats = {here.memory, width, here.work},
+            .plain_stats = {}};
     p.plain = copies_of(p.set, desk);
+    std::vector<float> begins(2 * width, 0.0F);
+    std::fill(begins.begin() + width, begins.end(), 1.0F);
+    p.plain_stats = desk.upload(begins);
     nn::network net{budget, options};
     kind.graphed(net, p);
     plain_network plain;
@@ -156,6 +178,9 @@ class replays : public on_each_device {
             << "parameter " << p.set.name(i) << ", round " << round;
       }
       EXPECT_EQ(p.counter.next(), p.plain_counter.next());
+      EXPECT_TRUE(same_bits(read_back<float>(here.work, p.stats.all()),
+                            read_back<float>(here.work, p.plain_stats->all())))
+          << "running statistics, round " << round;
     }
     return net.counts();
   }

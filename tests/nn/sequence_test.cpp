@@ -6,7 +6,9 @@
 #include <functional>
 #include <utility>
 
+#include "reprise/nn/batch_norm.hpp"
 #include "reprise/nn/dropout.hpp"
+#include "reprise/nn/frozen_batch_norm.hpp"
 
 #include "reprise/nn/gelu.hpp"
 #include "reprise/nn/layer_norm.hpp"
@@ -95,6 +97,21 @@ TEST_P(sequences, leave_dropout_out_of_inference) {
   EXPECT_TRUE(same_bits(host_of(here, net.infer(here.work, operand{net.x(), x})),
                         host_of(here, without.infer(here.work, operand{without.x(), x}))));
   EXPECT_EQ(counter.next(), philox_counter{1}.next());
+}
+
+TEST_P(sequences, infer_by_running_statistics) {
+  nn::parameter_set set{here.memory, here.work, nn::norm_parameters("a", width), 3};
+  nn::running_stats stats{here.memory, here.work, width};
+  nn::sequence whole{"whole"};
+  whole.add(nn::batch_norm{set[0], set[1], stats});
+  nn::network net{budget};
+  net.add(whole);
+  nn::network frozen{budget};
+  frozen.add(nn::frozen_batch_norm{set[0], set[1], stats});
+  const tensor<float> x = tensor_of(here, numbers(m * width, 1), {m, width});
+  net.backward(here.work, net.forward(here.work, operand{net.x(), x}), x);
+  EXPECT_TRUE(same_bits(host_of(here, net.infer(here.work, operand{net.x(), x})),
+                        host_of(here, frozen.infer(here.work, operand{frozen.x(), x}))));
 }
 
 // Layers in front of the first that trains run no backward, where nobody wants the gradient of x.

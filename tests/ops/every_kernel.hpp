@@ -13,49 +13,31 @@
 #include <vector>
 
 #include "reprise/grad/bring.hpp"
-#include "reprise/ops/add.hpp"
 #include "reprise/ops/argmax.hpp"
 #include "reprise/ops/attention.hpp"
 #include "reprise/ops/bias_add.hpp"
-#include "reprise/ops/dropout.hpp"
 #include "reprise/ops/embedding.hpp"
-#include "reprise/ops/embedding_grad.hpp"
 #include "reprise/ops/flow.hpp"
 #include "reprise/ops/gelu.hpp"
 #include "reprise/ops/layer_norm.hpp"
-#include "reprise/ops/layer_norm_grad.hpp"
 #include "reprise/ops/linear.hpp"
 #include "reprise/ops/matmul.hpp"
 #include "reprise/ops/narrowing.hpp"
-#include "reprise/ops/optimizers.hpp"
 #include "reprise/ops/put_gradient.hpp"
 #include "reprise/ops/random.hpp"
 #include "reprise/ops/random_uniform.hpp"
 #include "reprise/ops/rms_norm.hpp"
 #include "reprise/ops/rope.hpp"
 #include "reprise/ops/sample.hpp"
-#include "reprise/ops/silu.hpp"
-#include "reprise/ops/softmax_cross_entropy.hpp"
-#include "reprise/ops/squared_error.hpp"
 #include "reprise/ops/swiglu.hpp"
 #include "reprise/ops/switch_nodes.hpp"
 #include "reprise/ops/timestep_embedding.hpp"
 #include "reprise/replay/stage_inputs.hpp"
 #include "tests/ops/bench.hpp"
+#include "tests/ops/every_training_kernel.hpp"
 #include "tests/sdm/every_sdm_kernel.hpp"
 
 namespace reprise::test {
-
-template <class T>
-view<T> all(std::vector<T>& values) {
-  return {values.data(), values.size()};
-}
-template <class T>
-view<const T> all(const std::vector<T>& values) {
-  return {values.data(), values.size()};
-}
-
-using tokens = std::vector<std::int32_t>;
 
 template <class A, class W, class Runner>
 void run_matmuls(Runner& with) {
@@ -201,102 +183,6 @@ void run_denoiser_ops(Runner& with) {
   }
 }
 
-// Gradients are added to what is there, so that a body both reads and writes them.
-template <class Runner>
-void run_training_norms(Runner& with) {
-  for (const std::size_t width : {1U, 33U, 256U}) {
-    const auto wide = static_cast<std::int64_t>(width);
-    const auto x = random_values<float>(41 * width, 22);
-    const auto gain = random_values<float>(width, 23);
-    const auto bias = random_values<float>(width, 24);
-    const auto dy = random_values<float>(41 * width, 25);
-    std::vector<float> y(41 * width, 9.0F);
-    std::vector<float> stats(2 * 41, 9.0F);
-    with.run(layer_norm_saving, read<float>{all(x)}, read<float>{all(gain)}, read<float>{all(bias)},
-             write<float>{all(y)}, write<float>{all(stats)}, wide, 1e-5F);
-    std::vector<float> dx(41 * width, 9.0F);
-    const std::vector<float> kept = stats;
-    with.run(layer_norm_input_grad, read<float>{all(x)}, read<float>{all(gain)},
-             read<float>{all(kept)}, read<float>{all(dy)}, write<float>{all(dx)}, wide);
-    auto dgain = random_values<float>(width, 26);
-    auto dbias = random_values<float>(width, 27);
-    const std::vector<std::int32_t> gain_rule{static_cast<std::int32_t>(gradient_rule::add)};
-    const std::vector<std::int32_t> bias_rule = gain_rule;
-    with.run(layer_norm_weight_grad, read<float>{all(x)}, read<float>{all(kept)},
-             read<float>{all(dy)}, inout<float>{all(dgain)}, inout<float>{all(dbias)},
-             read<std::int32_t>{all(gain_rule)}, read<std::int32_t>{all(bias_rule)}, wide);
-  }
-}
-
-// Token 1 has more rows than one part of a sum; two are no tokens.
-template <class Runner>
-void run_embedding_grads(Runner& with) {
-  const std::vector<std::int32_t> add{static_cast<std::int32_t>(gradient_rule::add)};
-  for (const std::size_t width : {1U, 33U, 264U}) {
-    tokens chosen(70, 1);
-    chosen[0] = 2;
-    chosen[30] = -1;
-    chosen[31] = 3;
-    const auto dy = random_values<float>(chosen.size() * width, 35);
-    auto table = random_values<float>(3 * width, 36);
-    with.run(embedding_grad, read<std::int32_t>{all(chosen)}, read<float>{all(dy)},
-             inout<float>{all(table)}, read<std::int32_t>{all(add)},
-             static_cast<std::int64_t>(width));
-  }
-}
-
-template <class Runner>
-void run_losses(Runner& with) {
-  const std::vector<float> dloss{0.5F};
-  const std::vector<float> counted{4.0F};
-  for (const std::size_t classes : {1U, 33U, 256U}) {
-    const auto logits = random_values<float>(5 * classes, 28);
-    const tokens targets{0, -1, static_cast<std::int32_t>(classes) - 1, 0, 0};
-    std::vector<float> loss{-1.0F};
-    std::vector<float> rows{-1.0F};
-    with.run(softmax_cross_entropy, read<float>{all(logits)}, read<std::int32_t>{all(targets)},
-             write<float>{all(loss)}, write<float>{all(rows)}, static_cast<std::int64_t>(classes));
-    std::vector<float> dlogits(logits.size(), 9.0F);
-    with.run(softmax_cross_entropy_grad, read<float>{all(logits)}, read<std::int32_t>{all(targets)},
-             read<float>{all(counted)}, read<float>{all(dloss)}, write<float>{all(dlogits)},
-             static_cast<std::int64_t>(classes));
-  }
-  for (const std::size_t count : {1U, 5000U}) {
-    const auto x = random_values<float>(count, 29);
-    const auto target = random_values<float>(count, 30);
-    std::vector<float> loss{-1.0F};
-    std::vector<float> dx(count, 9.0F);
-    with.run(squared_error, read<float>{all(x)}, read<float>{all(target)}, write<float>{all(loss)});
-    with.run(squared_error_grad, read<float>{all(x)}, read<float>{all(target)},
-             read<float>{all(dloss)}, write<float>{all(dx)});
-  }
-}
-
-template <class Runner>
-void run_training_elements(Runner& with) {
-  const std::vector<std::uint64_t> base{42, 100};
-  const std::vector<float> sgd_words{0.1F, 0.9F, 0.01F};
-  const std::vector<float> adamw_words{0.1F, 0.9F, 0.99F, 1e-8F, 0.01F, 0.1F, 0.01F};
-  for (const std::size_t count : {1U, 31U, 1000U}) {
-    const auto x = random_values<float>(count, 31);
-    const auto dy = random_values<float>(count, 32);
-    std::vector<float> out(count, 9.0F);
-    with.run(gelu_grad, read<float>{all(x)}, read<float>{all(dy)}, write<float>{all(out)});
-    with.run(silu, read<float>{all(x)}, write<float>{all(out)});
-    with.run(silu_grad, read<float>{all(x)}, read<float>{all(dy)}, write<float>{all(out)});
-    with.run(add, read<float>{all(x)}, read<float>{all(dy)}, write<float>{all(out)});
-    with.run(dropout, read<float>{all(x)}, read<std::uint64_t>{all(base)}, write<float>{all(out)},
-             std::uint64_t{7}, 0.25F);
-    auto weight = random_values<float>(count, 33);
-    auto m = random_values<float>(count, 34);
-    std::vector<float> v(count, 0.5F);
-    with.run(sgd, read<float>{all(sgd_words)}, read<float>{all(dy)}, inout<float>{all(m)},
-             inout<float>{all(weight)});
-    with.run(adamw, read<float>{all(adamw_words)}, read<float>{all(dy)}, inout<float>{all(m)},
-             inout<float>{all(v)}, inout<float>{all(weight)});
-  }
-}
-
 template <class Runner>
 void run_choices(Runner& with) {
   for (const std::size_t width : {2U, 255U, 5000U}) {
@@ -368,11 +254,8 @@ void run_every_kernel(Runner& with) {
   run_linears<bf16>(with);
   run_gradients(with);
   run_denoiser_ops(with);
-  run_training_norms(with);
-  run_losses(with);
-  run_embedding_grads(with);
+  run_every_training_kernel(with);
   run_every_sdm_kernel(with);
-  run_training_elements(with);
   run_choices(with);
   run_switches(with);
   run_staging(with);
