@@ -6,6 +6,7 @@
 #include "reprise/ops/batch_norm.hpp"
 #include "reprise/ops/batch_norm_grad.hpp"
 #include "reprise/ops/bias_add.hpp"
+#include "reprise/ops/binary_cross_entropy.hpp"
 #include "reprise/ops/dropout.hpp"
 #include "reprise/ops/embedding.hpp"
 #include "reprise/ops/embedding_grad.hpp"
@@ -62,6 +63,7 @@ void add_builtin_kernels(kernel_registry& registry) {
   add_optimizers(registry);
   add_batch_norm(registry);
   add_batch_norm_grad(registry);
+  add_binary_cross_entropy(registry);
 }
 
 }  // namespace reprise::REPRISE_BODIES

@@ -12,7 +12,8 @@ namespace reprise::REPRISE_BODIES::ops {
 
 // Of the 32 slots that the lanes of a whole warp hold: both of a pair compute the same sum, so that
 // in the end every lane has that of slot 0.
-__device__ inline float fold_warp(float slot) {
+template <class T>
+__device__ T fold_warp(T slot) {
   static_assert(row_slots == 32, "a slot is a lane");
 #pragma unroll
   for (int half = 16; half > 0; half /= 2) {
@@ -21,19 +22,19 @@ __device__ inline float fold_warp(float slot) {
   return slot;
 }
 
-// The sum of term(l) for l below `count`, by a block of total_slots threads; only those of the
-// first warp have it, the others 0. Once in a kernel.
-template <class Term>
-__device__ float block_sum(std::int64_t count, Term&& term) {
+// The sum of term(l), a T, for l below `count`, by a block of total_slots threads; only those of
+// the first warp have it, the others 0. Once in a kernel.
+template <class T = float, class Term>
+__device__ T block_sum(std::int64_t count, Term&& term) {
   constexpr int warps = total_slots / 32;
-  __shared__ float slots[total_slots];
-  float slot = 0.0f;
+  __shared__ T slots[total_slots];
+  T slot = 0;
 #pragma unroll 4
   for (std::int64_t l = threadIdx.x; l < count; l += total_slots) slot = math::add(slot, term(l));
   slots[threadIdx.x] = slot;
   __syncthreads();
-  if (threadIdx.x >= 32) return 0.0f;
-  float of_warp[warps];  // the slots of this lane: halving their number pairs w with w + 16 first
+  if (threadIdx.x >= 32) return 0;
+  T of_warp[warps];  // the slots of this lane: halving their number pairs w with w + 16 first
 #pragma unroll
   for (int w = 0; w < warps; ++w) of_warp[w] = slots[w * 32 + threadIdx.x];
   return fold_warp(fold_slots<warps>(of_warp));

@@ -19,8 +19,8 @@ inline constexpr int row_slots = 32;      // of a row: a warp has as many lanes
 inline constexpr int total_slots = 1024;  // of a total: a block has at most as many threads
 
 // The second half of the order; Slots is a power of two. Spoils the slots.
-template <int Slots>
-REPRISE_HD inline float fold_slots(float* slots) {
+template <int Slots, class T>
+REPRISE_HD inline T fold_slots(T* slots) {
   if constexpr (Slots == 1) {
     return slots[0];
   } else {
@@ -30,10 +30,10 @@ REPRISE_HD inline float fold_slots(float* slots) {
   }
 }
 
-// The sum of term(l) for l below `count`, on the CPU.
-template <int Slots, class Term>
-float slot_sum(std::int64_t count, Term&& term) {
-  float slots[Slots] = {};
+// The sum of term(l), a T, for l below `count`, on the CPU.
+template <int Slots, class T = float, class Term>
+T slot_sum(std::int64_t count, Term&& term) {
+  T slots[Slots] = {};
   for (std::int64_t begin = 0; begin < count; begin += Slots) {
     const std::int64_t here = std::min<std::int64_t>(count - begin, Slots);
     for (std::int64_t s = 0; s < here; ++s) slots[s] += term(begin + s);

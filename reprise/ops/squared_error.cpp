@@ -1,13 +1,10 @@
 #include "reprise/ops/squared_error.hpp"
 
-#include <algorithm>
-#include <vector>
-
 #include "reprise/device/cpu_call.hpp"
 #include "reprise/kernel/registry.hpp"
 #include "reprise/ops/each_element.hpp"
 #include "reprise/ops/rows.hpp"
-#include "reprise/ops/slot_sum.hpp"
+#include "reprise/ops/total_sum.hpp"
 
 namespace reprise::REPRISE_BODIES {
 
@@ -27,22 +24,11 @@ void check_squared_error_grad(std::size_t x, std::size_t target, std::size_t dlo
 
 void squared_error_cpu(cpu_call& call, read<float> x, read<float> target, write<float> loss) {
   check_squared_error(x.size(), target.size(), loss.size());
-  const auto count = static_cast<std::int64_t>(x.size());
-  std::vector<float> sums(static_cast<std::size_t>(error_chunks(x.size())));
-  const auto chunks = static_cast<std::int64_t>(sums.size());
-  call.parallel_for(chunks, 8, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t chunk = first; chunk < last; ++chunk) {
-      const std::int64_t begin = chunk * error_chunk;
-      const auto a = x.data() + begin;
-      const auto b = target.data() + begin;
-      sums[static_cast<std::size_t>(chunk)] =
-          slot_sum<total_slots>(std::min(error_chunk, count - begin),
-                                [&](std::int64_t l) { return squared_off(a[l], b[l]); });
-    }
-  });
-  const float sum = slot_sum<total_slots>(
-      chunks, [&](std::int64_t chunk) { return sums[static_cast<std::size_t>(chunk)]; });
-  loss[0] = count == 0 ? 0.0f : sum / static_cast<float>(count);
+  const auto a = x.data();
+  const auto b = target.data();
+  const float sum =
+      total_sum(call, x.size(), [&](std::int64_t i) { return squared_off(a[i], b[i]); });
+  loss[0] = x.size() == 0 ? 0.0f : sum / static_cast<float>(x.size());
 }
 
 void squared_error_grad_cpu(cpu_call& call, read<float> x, read<float> target, read<float> dloss,
@@ -58,7 +44,7 @@ void squared_error_grad_cpu(cpu_call& call, read<float> x, read<float> target, r
 namespace {
 
 std::size_t squared_error_workspace(read<float> x, read<float>, write<float>) {
-  return static_cast<std::size_t>(ops::error_chunks(x.size())) * sizeof(float);
+  return ops::total_workspace<float>(x.size());
 }
 
 }  // namespace

@@ -6,8 +6,7 @@
 //     dx[i] = (x[i] - target[i]) * ((2 * dloss) / n)
 //
 // The same bits on the CPU and on CUDA: every operation is rounded on its own, and the sum has one
-// order, fixed by n alone: the squares of each 4096 elements in 1024 slots, and these sums, in
-// their order, in 1024 slots again (slot_sum.hpp). dx is elementwise.
+// order, fixed by n alone (total_sum.hpp). dx is elementwise.
 //
 // dx may be x or target itself. Bodies throw usage_error when sizes do not fit. On CUDA
 // squared_error needs a workspace, a float for each 4096 elements.
@@ -39,12 +38,6 @@ void squared_error_grad_cuda(cuda_call&, read<float> x, read<float> target, read
 
 void check_squared_error(std::size_t x, std::size_t target, std::size_t loss);
 void check_squared_error_grad(std::size_t x, std::size_t target, std::size_t dloss, std::size_t dx);
-
-inline constexpr std::int64_t error_chunk = 4096;
-
-constexpr std::int64_t error_chunks(std::size_t elements) {
-  return (static_cast<std::int64_t>(elements) + error_chunk - 1) / error_chunk;
-}
 
 REPRISE_HD inline float squared_off(float x, float target) {
   const float off = math::sub(x, target);

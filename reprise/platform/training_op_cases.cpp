@@ -8,6 +8,7 @@
 #include "reprise/ops/add.hpp"
 #include "reprise/ops/batch_norm.hpp"
 #include "reprise/ops/batch_norm_grad.hpp"
+#include "reprise/ops/binary_cross_entropy.hpp"
 #include "reprise/ops/dropout.hpp"
 #include "reprise/ops/embedding_grad.hpp"
 #include "reprise/ops/gelu.hpp"
@@ -126,6 +127,15 @@ void show_losses(const see_case& see) {
     see(case_of(squared_error, name, read<float>{in(x)}, read<float>{in(target)},
                 write<float>{to(loss)}));
     see(case_of(squared_error_grad, name, read<float>{in(x)}, read<float>{in(target)},
+                read<float>{in(dloss)}, write<float>{to(dx)}));
+    const auto logits = random_values<float>(x.size(), 67, 20.0F);
+    auto shares = random_values<float>(x.size(), 68, 1.0F);
+    for (float& share : shares) share = share < 0 ? -share : share;
+    see(case_of(binary_cross_entropy, name, read<float>{in(logits)}, read<float>{in(shares)},
+                write<float>{to(loss)}));
+    see(case_of(binary_cross_entropy_grad, name, read<float>{in(logits)}, read<float>{in(shares)},
+                read<float>{in(dloss)}, write<float>{to(dx)}));
+    see(case_of(binary_cross_entropy_target_grad, name, read<float>{in(logits)},
                 read<float>{in(dloss)}, write<float>{to(dx)}));
   }
 }

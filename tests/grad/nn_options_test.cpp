@@ -1,6 +1,7 @@
 // G6 for the layers and losses of reprise/nn: each shows every option of a call in its counts and
 // in what it asks of the device. Their bits are tests/nn's.
 #include "reprise/nn/batch_norm.hpp"
+#include "reprise/nn/binary_cross_entropy.hpp"
 #include "reprise/nn/dropout.hpp"
 #include "reprise/nn/embedding.hpp"
 #include "reprise/nn/gelu.hpp"
@@ -47,6 +48,8 @@ class layer {
       hold(nn::dropout{0.5F, counter_}, options);
     } else if (kind == "softmax_cross_entropy") {
       hold(nn::softmax_cross_entropy{}, options);
+    } else if (kind == "binary_cross_entropy") {
+      hold(nn::binary_cross_entropy{}, options);
     } else if (kind == "squared_error") {
       hold(nn::squared_error{}, options);
     } else if (kind == "embedding") {
@@ -105,7 +108,9 @@ class layer {
   template <class Op>
   void hold(Op made, const graphed_options& options) {
     const auto held = std::make_shared<graphed_op<Op>>(std::move(made), at_.budget, options);
-    if constexpr (requires { held->op().logits; }) {
+    if constexpr (std::is_same_v<Op, nn::binary_cross_entropy>) {
+      inputs_ = {held->op().logits, held->op().targets};
+    } else if constexpr (requires { held->op().logits; }) {
       inputs_ = {held->op().logits};
       integers_ = held->op().targets;
     } else if constexpr (requires { held->op().tokens; }) {

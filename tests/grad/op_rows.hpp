@@ -26,11 +26,17 @@ inline const std::map<std::string, op_row>& op_rows() {
 // Layers and losses.
 inline const std::map<std::string, op_row>& nn_op_rows() {
   static const std::map<std::string, op_row> all{
-      {"linear", {1, true}},         {"layer_norm", {1, false}},
-      {"gelu", {1, false}},          {"silu", {1, false}},
-      {"dropout", {1, false}},       {"softmax_cross_entropy", {1, false}},
-      {"squared_error", {2, false}}, {"embedding", {0, false}},
-      {"batch_norm", {1, false}},    {"frozen_batch_norm", {1, false}},
+      {"linear", {1, true}},
+      {"layer_norm", {1, false}},
+      {"gelu", {1, false}},
+      {"silu", {1, false}},
+      {"dropout", {1, false}},
+      {"softmax_cross_entropy", {1, false}},
+      {"squared_error", {2, false}},
+      {"embedding", {0, false}},
+      {"binary_cross_entropy", {2, false}},
+      {"batch_norm", {1, false}},
+      {"frozen_batch_norm", {1, false}},
   };
   return all;
 }

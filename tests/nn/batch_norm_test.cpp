@@ -18,17 +18,6 @@ constexpr std::int64_t m = 9;
 constexpr std::int64_t width = 7;
 constexpr float eps = 1e-3F;
 
-// As in gradients_test.cpp.
-void expect_near(const std::vector<float>& actual, const host_values& expected, const char* what) {
-  ASSERT_EQ(actual.size(), expected.size()) << what;
-  double largest = 1;
-  for (const double value : expected) largest = std::max(largest, std::abs(value));
-  for (std::size_t i = 0; i < actual.size(); ++i) {
-    ASSERT_NEAR(static_cast<double>(actual[i]), expected[i], 3e-6 * largest)
-        << what << ", element " << i;
-  }
-}
-
 std::string refusal(const std::function<void()>& of) {
   try {
     of();

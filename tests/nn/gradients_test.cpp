@@ -1,9 +1,5 @@
 // The gradients of each op are those of its formula: central differences of a plain host
 // implementation in double.
-//
-// The bound is 3e-6 of the largest gradient of its kind, or of 1: a sum of f32 rounds each of its
-// at most 70 terms, of one size, to 6e-8 of themselves, mostly up and down; e^x and log, to as
-// much. A wrong term is off by a tenth and more.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -21,16 +17,6 @@
 
 namespace reprise::test {
 namespace {
-
-void expect_near(const std::vector<float>& actual, const host_values& expected, const char* what) {
-  ASSERT_EQ(actual.size(), expected.size()) << what;
-  double largest = 1;
-  for (const double value : expected) largest = std::max(largest, std::abs(value));
-  for (std::size_t i = 0; i < actual.size(); ++i) {
-    ASSERT_NEAR(static_cast<double>(actual[i]), expected[i], 3e-6 * largest)
-        << what << ", element " << i;
-  }
-}
 
 class gradients : public on_each_device {
  protected:

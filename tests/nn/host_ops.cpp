@@ -1,5 +1,7 @@
 #include "tests/nn/host_ops.hpp"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -116,6 +118,15 @@ double host_cross_entropy(const host_values& logits, const std::vector<std::int3
   return counted == 0 ? 0 : sum / counted;
 }
 
+double host_binary_cross_entropy(const host_values& logits, const host_values& targets) {
+  double sum = 0;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const double p = 1 / (1 + std::exp(-logits[i]));
+    sum -= targets[i] * std::log(p) + (1 - targets[i]) * std::log(1 - p);
+  }
+  return sum / static_cast<double>(logits.size());
+}
+
 double host_squared_error(const host_values& x, const host_values& target) {
   double sum = 0;
   for (std::size_t i = 0; i < x.size(); ++i) sum += (x[i] - target[i]) * (x[i] - target[i]);
@@ -126,6 +137,16 @@ double dot(const host_values& a, const host_values& b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
   return sum;
+}
+
+void expect_near(const std::vector<float>& actual, const host_values& expected, const char* what) {
+  ASSERT_EQ(actual.size(), expected.size()) << what;
+  double largest = 1;
+  for (const double value : expected) largest = std::max(largest, std::abs(value));
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    ASSERT_NEAR(static_cast<double>(actual[i]), expected[i], 3e-6 * largest)
+        << what << ", element " << i;
+  }
 }
 
 host_values central_differences(const std::function<double(const host_values&)>& f, host_values x) {

@@ -31,10 +31,16 @@ host_values host_gelu(const host_values& x);
 host_values host_silu(const host_values& x);
 host_values host_dropout(const host_values& x, float rate, const philox_counter& counter);
 double host_cross_entropy(const host_values& logits, const std::vector<std::int32_t>& targets);
+double host_binary_cross_entropy(const host_values& logits, const host_values& targets);
 double host_squared_error(const host_values& x, const host_values& target);
 
 // The sum of the products of two.
 double dot(const host_values& a, const host_values& b);
+
+// Fails the test unless each is within 3e-6 of the largest of its kind, or of 1: a sum of f32
+// rounds each of its at most 70 terms, of one size, to 6e-8 of themselves, mostly up and down; e^x
+// and log, to as much. A wrong term is off by a tenth and more.
+void expect_near(const std::vector<float>& actual, const host_values& expected, const char* what);
 
 // The gradient of `f` at `x`: (f(x + h) - f(x - h)) / 2h in each direction, with h = 1e-4. What is
 // left of the third derivative is under 1e-8 of it, and of rounding under 1e-11 of f: nothing

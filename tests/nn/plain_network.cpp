@@ -6,6 +6,7 @@
 #include "reprise/kernel/launch.hpp"
 #include "reprise/ops/batch_norm.hpp"
 #include "reprise/ops/batch_norm_grad.hpp"
+#include "reprise/ops/binary_cross_entropy.hpp"
 #include "reprise/ops/dropout.hpp"
 #include "reprise/ops/gelu.hpp"
 #include "reprise/ops/layer_norm.hpp"
@@ -307,6 +308,16 @@ plain_loss plain_cross_entropy(plain_desk& at, const plain_rows& logits,
   launch(at, softmax_cross_entropy_grad, read<float>{logits.all()},
          read<std::int32_t>{there->all()}, read<float>{counted->all()},
          read<float>{at.upload({dloss})->all()}, write<float>{made.dx.all()}, logits.width);
+  return made;
+}
+
+plain_loss plain_binary_cross_entropy(plain_desk& at, const plain_rows& logits,
+                                      const plain_rows& targets, float dloss) {
+  plain_loss made{at.take<float>(1), rows_like(at, logits, logits.width)};
+  launch(at, binary_cross_entropy, read<float>{logits.all()}, read<float>{targets.all()},
+         write<float>{made.loss->all()});
+  launch(at, binary_cross_entropy_grad, read<float>{logits.all()}, read<float>{targets.all()},
+         read<float>{at.upload({dloss})->all()}, write<float>{made.dx.all()});
   return made;
 }
 

@@ -110,6 +110,8 @@ struct plain_loss {
 };
 plain_loss plain_cross_entropy(plain_desk& at, const plain_rows& logits,
                                const std::vector<std::int32_t>& targets, float dloss);
+plain_loss plain_binary_cross_entropy(plain_desk& at, const plain_rows& logits,
+                                      const plain_rows& targets, float dloss);
 plain_loss plain_squared_error(plain_desk& at, const plain_rows& x, const plain_rows& target,
                                float dloss);
 

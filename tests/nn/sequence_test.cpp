@@ -101,7 +101,7 @@ TEST_P(sequences, leave_dropout_out_of_inference) {
 
 TEST_P(sequences, infer_by_running_statistics) {
   nn::parameter_set set{here.memory, here.work, nn::norm_parameters("a", width), 3};
-  nn::running_stats stats{here.memory, here.work, width};
+  nn::running_stats stats{here.memory, width, here.work};
   nn::sequence whole{"whole"};
   whole.add(nn::batch_norm{set[0], set[1], stats});
   nn::network net{budget};

@@ -8,6 +8,7 @@
 #include "reprise/ops/add.hpp"
 #include "reprise/ops/batch_norm.hpp"
 #include "reprise/ops/batch_norm_grad.hpp"
+#include "reprise/ops/binary_cross_entropy.hpp"
 #include "reprise/ops/dropout.hpp"
 #include "reprise/ops/embedding_grad.hpp"
 #include "reprise/ops/gelu.hpp"
@@ -140,6 +141,13 @@ void run_losses(Runner& with) {
     with.run(squared_error, read<float>{all(x)}, read<float>{all(target)}, write<float>{all(loss)});
     with.run(squared_error_grad, read<float>{all(x)}, read<float>{all(target)},
              read<float>{all(dloss)}, write<float>{all(dx)});
+    const auto shares = random_values<float>(count, 43, 1.0F);
+    with.run(binary_cross_entropy, read<float>{all(x)}, read<float>{all(shares)},
+             write<float>{all(loss)});
+    with.run(binary_cross_entropy_grad, read<float>{all(x)}, read<float>{all(shares)},
+             read<float>{all(dloss)}, write<float>{all(dx)});
+    with.run(binary_cross_entropy_target_grad, read<float>{all(x)}, read<float>{all(dloss)},
+             write<float>{all(dx)});
   }
 }
 
