@@ -15,7 +15,8 @@ class body_apart {
  public:
   // All inputs lie on the device, and the step draws no random numbers. Its memory lasts as long as
   // this object.
-  body_apart(site at, const step& what, bindings given, pool& from) : memory_{from, at.stream} {
+  body_apart(site at, const step& what, bindings given, pool& from, observers watching = {})
+      : memory_{from, at.stream} {
     const signature& declared = what.declared();
     const input_layout layout{declared, given, direct_inputs(declared, given),
                               direct_as::addresses};
@@ -24,7 +25,7 @@ class body_apart {
       throw usage_error{"op '" + what.name() + "': the break '" + std::string{why} +
                         "' cannot be taken inside a capture; call the op outside"};
     };
-    run_ = run_body(at, what, given, layout, staged, memory_, {}, refuses);
+    run_ = run_body(at, what, given, layout, staged, memory_, {}, refuses, watching);
     check_outputs(what, given, run_.outputs);
     copy_outputs(at, given, run_.outputs);
   }

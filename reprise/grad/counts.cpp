@@ -15,6 +15,7 @@ std::string_view name_of(eager_cause cause) {
     case eager_cause::precision: return "precision";
     case eager_cause::suspended: return "suspended";
     case eager_cause::hold: return "hold";
+    case eager_cause::observed: return "observed";
   }
   return "?";
 }
@@ -32,6 +33,23 @@ grad_counts& grad_counts::operator+=(const grad_counts& other) {
   for (std::size_t i = 0; i < eager_causes; ++i) {
     eager_forward[i] += other.eager_forward[i];
     eager_backward[i] += other.eager_backward[i];
+  }
+  return *this;
+}
+
+grad_counts& grad_counts::operator-=(const grad_counts& before) {
+  forward_capture -= before.forward_capture;
+  forward_shared -= before.forward_shared;
+  forward_replay -= before.forward_replay;
+  backward_capture -= before.backward_capture;
+  backward_replay -= before.backward_replay;
+  stale_replay -= before.stale_replay;
+  stale_by_pool -= before.stale_by_pool;
+  inference -= before.inference;
+  stale_us -= before.stale_us;
+  for (std::size_t i = 0; i < eager_causes; ++i) {
+    eager_forward[i] -= before.eager_forward[i];
+    eager_backward[i] -= before.eager_backward[i];
   }
   return *this;
 }

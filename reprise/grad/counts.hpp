@@ -22,8 +22,9 @@ enum class eager_cause : std::uint8_t {
   precision,       // the products in force differ from those of the backward's capture
   suspended,       // or inside another capture, or recording is off
   hold,            // a backward is owed
+  observed,        // somebody is told of its marks
 };
-inline constexpr std::size_t eager_causes = 7;
+inline constexpr std::size_t eager_causes = 8;
 std::string_view name_of(eager_cause cause);
 
 struct grad_counts {
@@ -40,6 +41,8 @@ struct grad_counts {
   std::array<std::uint64_t, eager_causes> eager_backward{};
 
   grad_counts& operator+=(const grad_counts& other);
+  // What has come since `before`, which is of the same ops.
+  grad_counts& operator-=(const grad_counts& before);
 
   std::uint64_t eager_forwards() const;
   std::uint64_t eager_backwards() const;

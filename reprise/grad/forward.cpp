@@ -14,6 +14,30 @@
 
 namespace reprise {
 
+namespace {
+
+// Tells these of the marks of a cache's runs while it lives.
+class cache_watched {
+ public:
+  cache_watched(replay_cache& of, std::vector<std::shared_ptr<mark_observer>> observers)
+      : of_{of}, is_told_{!observers.empty()} {
+    for (auto& one : observers) of_.observe(std::move(one));
+  }
+  ~cache_watched() {
+    if (is_told_) of_.stop_observing();
+  }
+  cache_watched(const cache_watched&) = delete;
+  cache_watched& operator=(const cache_watched&) = delete;
+
+  bool is_told() const { return is_told_; }
+
+ private:
+  replay_cache& of_;
+  bool is_told_;
+};
+
+}  // namespace
+
 forward_result graphed_core::forward(site at, operands given) {
   const call_here alone{*this};
   const std::lock_guard held{turn_};
@@ -236,7 +260,9 @@ forward_result graphed_core::run_eagerly(site at, bound_call& bound, eager_cause
   tell_once(cause, {});
   state_aside aside{state_left_alone::is_here(), parts_->op.declared, here.results(), at};
   draws_ = bound.call->drawn_from;
-  const step_result run = here.eager().run(at, *eager_forward_, bound.given, {}, why_eager(cause));
+  const auto told = watching();
+  const step_result run =
+      here.eager().run(at, *eager_forward_, bound.given, told, why_eager(cause));
   moved_on();
   forward_result result = result_of(bound);
   result.how = ran::eager;
@@ -253,7 +279,8 @@ forward_result graphed_core::run_eagerly(site at, bound_call& bound, eager_cause
 forward_result graphed_core::run_apart(site at, bound_call& bound) {
   refuse_host_values(bound.has_host_input);
   state_aside aside{state_left_alone::is_here(), parts_->op.declared, home_->results(), at};
-  const body_apart run{at, *eager_forward_, bound.given, home_->results()};
+  const auto told = watching();
+  const body_apart run{at, *eager_forward_, bound.given, home_->results(), told};
   forward_result result = result_of(bound);
   result.how = ran::eager;
   result.why = why_eager(eager_cause::suspended);
@@ -299,9 +326,11 @@ forward_result graphed_core::infer(site at, operands given) {
         at.stream.device(), cache_options{.record = options_.record, .budget = &budget_});
   }
   state_aside aside{state_left_alone::is_here(), parts_->op.declared, here.results(), at};
-  const step_result run =
-      inference_->run(at, *inference_step_, bound.given,
-                      suspended::is_here() ? why_eager(eager_cause::suspended) : nullptr);
+  const cache_watched told{*inference_, watching()};
+  const step_result run = inference_->run(at, *inference_step_, bound.given,
+                                          suspended::is_here() ? why_eager(eager_cause::suspended)
+                                          : told.is_told()     ? why_eager(eager_cause::observed)
+                                                               : nullptr);
   result = result_of(bound);
   result.ticket = {};
   result.how = run.how;

@@ -50,6 +50,7 @@ std::string_view remedy_of(eager_cause cause) {
     case eager_cause::suspended: return "leave the scope, or set graphed_options::record";
     case eager_cause::hold:
       return "run the pending backward first, or answer conflicts by recompute or slots";
+    case eager_cause::observed: return "take the observer off to replay again";
   }
   return "";
 }
@@ -63,6 +64,7 @@ std::string_view says(eager_cause cause) {
     case eager_cause::precision: return "the matrix products differ from those recorded";
     case eager_cause::suspended: return "recording is suspended, off, or somebody else's";
     case eager_cause::hold: return "a backward is owed";
+    case eager_cause::observed: return "an observer is told of its marks";
   }
   return "";
 }
@@ -196,7 +198,7 @@ std::shared_ptr<const reason> graphed_core::why_eager(eager_cause cause) {
 }
 
 void graphed_core::tell_once(eager_cause cause, std::string_view text) {
-  if (!told_.insert(cause).second) return;
+  if (!options_.tells || !told_.insert(cause).second) return;
   log_line(fmt::format("op '{}' runs eagerly ({}): {}; {}", name(), name_of(cause),
                        text.empty() ? says(cause) : text, remedy_of(cause)));
 }
@@ -228,6 +230,33 @@ grad_result graphed::backward(site at, const forward_ticket& ticket, operands co
 }
 void graphed::reset() {
   graphed_core::reset_all();
+}
+void graphed::forget(const forward_ticket& ticket) {
+  core_->forget(ticket);
+}
+void graphed::move_live_gradients(site at) {
+  core_->move_live_gradients(at);
+}
+void graphed::drain(std::source_location place) {
+  core_->drain(place);
+}
+void graphed::observe(std::shared_ptr<mark_observer> observer) {
+  core_->observe(std::move(observer));
+}
+void graphed::stop_observing() {
+  core_->stop_observing();
+}
+bool graphed::is_observed() const {
+  return core_->is_observed();
+}
+void graphed::observe_all(std::shared_ptr<mark_observer> observer) {
+  graphed_core::observe_all(std::move(observer));
+}
+void graphed::stop_observing_all() {
+  graphed_core::stop_observing_all();
+}
+std::vector<std::shared_ptr<mark_observer>> graphed::observers_of_all() {
+  return graphed_core::observers_of_all();
 }
 const std::string& graphed::name() const {
   return core_->name();

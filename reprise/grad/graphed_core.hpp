@@ -39,6 +39,17 @@ class graphed_core {
                        const wanted& what);
   static void reset_all();
 
+  // between_calls.cpp
+  void forget(const forward_ticket& ticket);
+  void move_live_gradients(site at);
+  void drain(std::source_location place);
+  void observe(std::shared_ptr<mark_observer> observer);
+  void stop_observing();
+  bool is_observed() const;
+  static void observe_all(std::shared_ptr<mark_observer> observer);
+  static void stop_observing_all();
+  static std::vector<std::shared_ptr<mark_observer>> observers_of_all();
+
   const erased_op& op() const { return parts_->op; }
   byte_budget& budget() const { return budget_; }
   const graphed_options& options() const { return options_; }
@@ -110,6 +121,8 @@ class graphed_core {
   template <class Also>
   void leave(Also&& also);
   lane& home(stream_ref stream);
+  // Who is told of the marks of a call that begins now, each once.
+  std::vector<std::shared_ptr<mark_observer>> watching() const;
 
   // ways.cpp
   way find_way(bindings given);
@@ -211,6 +224,7 @@ class graphed_core {
   grad_counts counts_;
   std::set<eager_cause> told_;
   std::array<std::shared_ptr<const reason>, eager_causes> reasons_;
+  std::vector<std::shared_ptr<mark_observer>> observers_;  // of this op alone
 };
 
 }  // namespace reprise

@@ -17,6 +17,7 @@
 
 #include <concepts>
 #include <memory>
+#include <source_location>
 #include <span>
 #include <string>
 #include <vector>
@@ -145,6 +146,29 @@ class graphed {
   // For all ops of the process, between steps: frames and failures are forgotten, counts and what
   // was told once stay; the next call captures again. Pending backwards keep their frames.
   static void reset();
+
+  // No backward is owed for this forward any more, as where a step gave up behind it: a frame that
+  // it holds is free. One that comes all the same is exact, and may run its forward again for that.
+  // Throws usage_error for a ticket of another op.
+  void forget(const forward_ticket& ticket);
+  // With gradients::moved: those that were lent and are alive are moved to memory of their own now,
+  // in the order of `at`, and not only when the next backward comes. Nothing in a capture.
+  void move_live_gradients(site at);
+  // The host waits for the last replays of its recordings; without one it calls no device. All are
+  // tried, and the first failure is thrown.
+  void drain(std::source_location place = std::source_location::current());
+
+  // Tells the observer of each mark that a forward or an inference passes, once a call and on its
+  // thread: while there is one, they run eagerly (eager_cause::observed). A forward that runs again
+  // for its backward tells nobody. `stop_observing` takes all of this op off; `observe_all` is for
+  // all ops of the process. An observer that is there twice is told once.
+  void observe(std::shared_ptr<mark_observer> observer);
+  void stop_observing();
+  bool is_observed() const;
+  static void observe_all(std::shared_ptr<mark_observer> observer);
+  static void stop_observing_all();
+  // Of all ops; for those who run bodies of ops in steps of their own.
+  static std::vector<std::shared_ptr<mark_observer>> observers_of_all();
 
   const std::string& name() const;
   const graphed_options& options() const;

@@ -29,7 +29,7 @@ inline_pass::inline_pass(step_scope& run, const signature& of, deliverer to)
   saves_.outputs.resize(of.outputs().size());
 }
 
-tensor_ref inline_pass::given_at(int slot, signature_id of) {
+tensor_ref inline_pass::given(int slot, signature_id of) {
   const tensor_ref& at = run_.input_at(slot, of);
   const bool is_direct = (run_.inputs().direct >> slot & 1) != 0;
   return is_direct ? bring_input(run_, at, true) : at;

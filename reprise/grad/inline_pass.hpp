@@ -54,8 +54,9 @@ class inline_pass {
   // Throws usage_error when the call left it out.
   template <element T>
   tensor_ref given(const input<T>& in) {
-    return given_at(in.slot(), in.of());
+    return given(in.slot(), in.of());
   }
+  tensor_ref given(int slot, signature_id of);
 
   // Runs the forward of an op on these inputs, by slot; one without data is left out. `into` says,
   // by slot, which output of the step it makes; -1, or none: it is kept. Returns its outputs, by
@@ -88,8 +89,6 @@ class inline_pass {
   std::size_t size() const { return ran_.size(); }
 
  private:
-  tensor_ref given_at(int slot, signature_id of);
-
   step_scope& run_;
   const signature& declared_;
   deliverer to_;

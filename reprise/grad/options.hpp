@@ -58,6 +58,9 @@ struct graphed_options {
   gradients returned = gradients::cloned;
   int keys = 1;        // captured keys (shapes, scalars, precision); others run eagerly
   bool record = true;  // false: every call runs eagerly
+  // Whether it logs why a call runs eagerly; whoever owns it may say that himself. No part of the
+  // text.
+  bool tells = true;
 
   bool operator==(const graphed_options&) const = default;
 };

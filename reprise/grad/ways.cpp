@@ -36,6 +36,7 @@ bool graphed_core::may_capture(bindings given) const {
 
 graphed_core::way graphed_core::find_way(bindings given) {
   if (!options_.record || suspended::is_here()) return way::eagerly(eager_cause::suspended);
+  if (!watching().empty()) return way::eagerly(eager_cause::observed);
   if (std::erase_if(frames_, [](const used_frame& used) { return is_gone(*used.in); }) != 0) {
     released_ = true;
   }

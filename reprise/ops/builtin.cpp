@@ -16,6 +16,7 @@
 #include "reprise/ops/layer_norm_grad.hpp"
 #include "reprise/ops/linear.hpp"
 #include "reprise/ops/matmul.hpp"
+#include "reprise/ops/multiply_by.hpp"
 #include "reprise/ops/narrowing.hpp"
 #include "reprise/ops/optimizers.hpp"
 #include "reprise/ops/put_gradient.hpp"
@@ -54,6 +55,7 @@ void add_builtin_kernels(kernel_registry& registry) {
   add_narrowing(registry);
   add_put_gradient(registry);
   add_add(registry);
+  add_multiply_by(registry);
   add_silu(registry);
   add_layer_norm_grad(registry);
   add_embedding_grad(registry);

@@ -14,6 +14,7 @@
 #include "reprise/ops/gelu.hpp"
 #include "reprise/ops/layer_norm.hpp"
 #include "reprise/ops/layer_norm_grad.hpp"
+#include "reprise/ops/multiply_by.hpp"
 #include "reprise/ops/optimizers.hpp"
 #include "reprise/ops/silu.hpp"
 #include "reprise/ops/softmax_cross_entropy.hpp"
@@ -178,6 +179,7 @@ void show_elements(const see_case& see) {
     see(case_of(silu, name, read<float>{in(x)}, write<float>{to(out)}));
     see(case_of(silu_grad, name, read<float>{in(x)}, read<float>{in(dy)}, write<float>{to(out)}));
     see(case_of(add, name, read<float>{in(x)}, read<float>{in(dy)}, write<float>{to(out)}));
+    see(case_of(multiply_by, name, read<float>{in(x)}, write<float>{to(out)}, 0.3F));
     see(case_of(dropout, name, read<float>{in(x)}, read<std::uint64_t>{in(base)},
                 write<float>{to(out)}, std::uint64_t{7}, 0.25F));
     auto weight = random_values<float>(x.size(), 62);

@@ -161,6 +161,12 @@ void recording::state::end(site at, const step& what, bindings given) {
   if (random != nullptr && !REPRISE_MUTANT(replay_draws_the_same_again)) random->advance(draws);
 }
 
+void recording::move_held_aside(site at) {
+  if (!state_->table->has_to_move()) return;
+  state_->order.enter(at.stream, at.place);
+  state_->table->make_way(at);
+}
+
 bool recording::has(bindings given) const {
   return std::ranges::any_of(given, [&](const binding& b) {
     return !b.on_host && state_->block->contains(b.to.data, b.to.bytes());

@@ -90,6 +90,10 @@ class recording {
   // output is held: a replay reads every fact once.
   step_result replay_as_checked(site at, const step& what, bindings given);
 
+  // Moves what is held of the last replay's outputs, and declared on_overwrite::move_aside, to
+  // memory of its own now, in the order of `at`; without such it calls no device.
+  void move_held_aside(site at);
+
   // Whether one of these lies in its memory, as an output of its last replay does.
   bool has(bindings given) const;
   // A direct input that lies in its own memory, which a replay would write over while it reads;

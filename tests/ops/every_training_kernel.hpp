@@ -14,6 +14,7 @@
 #include "reprise/ops/gelu.hpp"
 #include "reprise/ops/layer_norm.hpp"
 #include "reprise/ops/layer_norm_grad.hpp"
+#include "reprise/ops/multiply_by.hpp"
 #include "reprise/ops/optimizers.hpp"
 #include "reprise/ops/silu.hpp"
 #include "reprise/ops/softmax_cross_entropy.hpp"
@@ -164,6 +165,7 @@ void run_training_elements(Runner& with) {
     with.run(silu, read<float>{all(x)}, write<float>{all(out)});
     with.run(silu_grad, read<float>{all(x)}, read<float>{all(dy)}, write<float>{all(out)});
     with.run(add, read<float>{all(x)}, read<float>{all(dy)}, write<float>{all(out)});
+    with.run(multiply_by, read<float>{all(x)}, write<float>{all(out)}, 0.3F);
     with.run(dropout, read<float>{all(x)}, read<std::uint64_t>{all(base)}, write<float>{all(out)},
              std::uint64_t{7}, 0.25F);
     auto weight = random_values<float>(count, 33);
