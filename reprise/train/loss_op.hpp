@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "reprise/grad/graphed_op.hpp"
+#include "reprise/nn/binary_cross_entropy.hpp"
 #include "reprise/nn/softmax_cross_entropy.hpp"
 #include "reprise/nn/squared_error.hpp"
 
@@ -57,6 +58,9 @@ inline loss_op loss_of(nn::squared_error op) {
   return {op, op.x, op.target, op.loss};
 }
 inline loss_op loss_of(nn::softmax_cross_entropy op) {
+  return {op, op.logits, op.targets, op.loss};
+}
+inline loss_op loss_of(nn::binary_cross_entropy op) {
   return {op, op.logits, op.targets, op.loss};
 }
 
