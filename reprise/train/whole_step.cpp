@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "reprise/base/error.hpp"
@@ -110,7 +111,6 @@ signature whole_step::declare() {
   for (std::size_t i = 0; i < update_.state.size(); ++i) {
     declared_.state(fmt::format("state {} of the update", i), update_.state[i]);
   }
-  declared_.overwrites("gradients", as_tensor(update_.set->gradients()));
   return declared_;
 }
 
@@ -145,7 +145,7 @@ step_result whole_step::run(site at, replay_cache& through, const step_batch& ba
                          bind(targets_, batch.targets, batch.on_host),
                          hyper_parameters_.from_host(words_)};
   const step_change changes{trained_};
-  step_result ran = through.run(at, step_, given);
+  step_result ran = through.run(at, step_, std::span<const binding>{given});
   for (parameter* one : trained_) one->has_grad = true;
   update_.count();
   return ran;
