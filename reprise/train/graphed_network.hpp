@@ -50,8 +50,8 @@ class graphed_network {
 
   // Tells the observer of each mark of its layers: while there is one, calls run eagerly, and
   // recordings are retired.
-  void observe(std::shared_ptr<mark_observer> observer);
-  void stop_observing();
+  void observe(const std::shared_ptr<mark_observer>& observer) { module_.observe(observer); }
+  void stop_observing() { module_.stop_observing(); }
 
   // Of the module.
   const std::string& name() const { return module_.name(); }

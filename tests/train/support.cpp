@@ -19,9 +19,11 @@ namespace {
 constexpr float dropped = 0.25F;
 
 device open_counted(const std::string& spec, const std::shared_ptr<call_counts>& calls,
-                    const std::shared_ptr<fault_plan>& faults) {
+                    const std::shared_ptr<fault_plan>& faults,
+                    const std::function<bool(const cell_row&)>& has) {
   std::unique_ptr<device_api> implementation = counting(faulty(bare_device(spec), faults), calls);
-  auto table = resolve_kernels(builtin_kernels(), implementation->traits());
+  const kernel_registry kernels = builtin_kernels();
+  auto table = resolve_kernels(has ? kernels.only(has) : kernels, implementation->traits());
   return device{std::move(implementation), std::move(table)};
 }
 
@@ -59,7 +61,9 @@ testing::AssertionResult same_bits(const floats& seen, const floats& expected) {
   return testing::AssertionSuccess();
 }
 
-training_desk::training_desk(const std::string& spec) : opened{open_counted(spec, calls, faults)} {}
+training_desk::training_desk(const std::string& spec,
+                             const std::function<bool(const cell_row&)>& has)
+    : opened{open_counted(spec, calls, faults, has)} {}
 
 tensor<float> training_desk::made(const floats& values, const dims& shape) {
   tensor<float> there = make_tensor<float>(memory, shape, work);
@@ -86,6 +90,7 @@ void expect_same(const made_by& seen, const made_by& expected) {
     EXPECT_BITS(seen.predictions[i], expected.predictions[i]) << "predictions " << i;
     EXPECT_BITS(seen.terms[i], expected.terms[i]) << "term " << i;
     EXPECT_BITS(seen.gradients[i], expected.gradients[i]) << "gradient of predictions " << i;
+    EXPECT_BITS(seen.dfeatures[i], expected.dfeatures[i]) << "gradient of features, head " << i;
   }
   EXPECT_BITS(seen.loss, expected.loss) << "loss";
   EXPECT_BITS(seen.dx, expected.dx) << "gradient of x";
@@ -197,8 +202,11 @@ made_by graphed_model::backward(under_way& now) {
     if (!now.of.has_target[i]) continue;
     all.terms[i] = on.host(now.loss->terms[i]);
     all.gradients[i] = on.host(now.loss->gradients[i]);
-    if (now.dfeatures[i]) continue;  // before a failure
+    if (now.dfeatures[i]) continue;  // by a call before one that failed
     now.dfeatures[i] = heads.backward(on.work, i, *now.heads[i], now.loss->gradients[i]);
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (now.dfeatures[i]) all.dfeatures[i] = on.host(now.dfeatures[i]);
   }
   tensor<float> dy = now.dfeatures[0] ? now.dfeatures[0] : now.dfeatures[1];
   if (now.dfeatures[0] && now.dfeatures[1]) {
@@ -206,9 +214,9 @@ made_by graphed_model::backward(under_way& now) {
     launch(on.work, add, read<float>{now.dfeatures[0].get()}, read<float>{now.dfeatures[1].get()},
            write<float>{dy.get()});
   }
-  const tensor<float> dx = trunk.backward(on.work, *now.trunk, dy, wants_x);
+  if (!now.is_done) now.dx = trunk.backward(on.work, *now.trunk, dy, wants_x);
   now.is_done = true;
-  if (dx) all.dx = on.host(dx);
+  if (now.dx) all.dx = on.host(now.dx);
   return all;
 }
 
@@ -242,16 +250,21 @@ plain_model::plain_model(training_desk& at, const precision& in)
   heads_[1].add(nn::gelu{});
 }
 
-made_by plain_model::run(const micro_batch& of) {
+plain_model::pending plain_model::forward(const micro_batch& of) {
   const precision_scope in{in_};
-  made_by all;
   const tensor<float> x = on.made(of.x(), {of.rows, model_of::pixels});
-  const nn::network_call trunk = trunk_.forward(on.work, operand{trunk_.x(), x});
-  std::array<std::optional<nn::network_call>, 2> heads;
+  pending call{of, trunk_.forward(on.work, operand{trunk_.x(), x}), {}};
   for (std::size_t i = 0; i < 2; ++i) {
-    heads[i] = heads_[i].forward(on.work, operand{heads_[i].x(), trunk.y});
-    all.predictions[i] = on.host(heads[i]->y);
+    call.heads[i] = heads_[i].forward(on.work, operand{heads_[i].x(), call.trunk.y});
   }
+  return call;
+}
+
+made_by plain_model::backward(const pending& call) {
+  const precision_scope in{in_};
+  const micro_batch& of = call.of;
+  made_by all;
+  for (std::size_t i = 0; i < 2; ++i) all.predictions[i] = on.host(call.heads[i].y);
   if (!of.has_loss()) return all;
   std::array<tensor<float>, 2> dfeatures;
   float total = 0;
@@ -266,27 +279,30 @@ made_by plain_model::run(const micro_batch& of) {
     const auto& op = class_loss_.op();
     const std::vector<std::int32_t> labels = of.labels();
     const forward_result made =
-        class_loss_.forward(on.work, {{op.logits, heads[0]->y}, op.targets.from_host(labels)});
+        class_loss_.forward(on.work, {{op.logits, call.heads[0].y}, op.targets.from_host(labels)});
     all.terms[0] = on.host(made[op.loss]);
     const tensor<float> dloss = weigh(1.0F, all.terms[0][0]);
     const tensor<float> dlogits =
         class_loss_.backward(on.work, made.ticket, {gradient_of(op.loss, dloss)})[op.logits];
     all.gradients[0] = on.host(dlogits);
-    dfeatures[0] = heads_[0].backward(on.work, *heads[0], dlogits, true);
+    dfeatures[0] = heads_[0].backward(on.work, call.heads[0], dlogits, true);
   }
   if (of.has_target[1]) {
     const auto& op = mask_loss_.op();
     const tensor<float> masks = on.made(of.masks(), {of.rows, model_of::mask});
     const forward_result made =
-        mask_loss_.forward(on.work, {{op.x, heads[1]->y}, {op.target, masks}});
+        mask_loss_.forward(on.work, {{op.x, call.heads[1].y}, {op.target, masks}});
     all.terms[1] = on.host(made[op.loss]);
     const tensor<float> dloss = weigh(model_of::mask_weight, all.terms[1][0]);
     const tensor<float> dmask = mask_loss_.backward(
         on.work, made.ticket, {gradient_of(op.loss, dloss)}, wanted::only(op.x))[op.x];
     all.gradients[1] = on.host(dmask);
-    dfeatures[1] = heads_[1].backward(on.work, *heads[1], dmask, true);
+    dfeatures[1] = heads_[1].backward(on.work, call.heads[1], dmask, true);
   }
   all.loss = {total};
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (dfeatures[i]) all.dfeatures[i] = on.host(dfeatures[i]);
+  }
   tensor<float> dy = dfeatures[0] ? dfeatures[0] : dfeatures[1];
   if (dfeatures[0] && dfeatures[1]) {
     floats sum = on.host(dfeatures[0]);
@@ -294,7 +310,7 @@ made_by plain_model::run(const micro_batch& of) {
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += other[i];
     dy = on.made(sum, dy.shape());
   }
-  all.dx = on.host(trunk_.backward(on.work, trunk, dy, true));
+  all.dx = on.host(trunk_.backward(on.work, call.trunk, dy, true));
   return all;
 }
 

@@ -30,7 +30,9 @@ floats numbers(std::size_t count, unsigned seed);
 testing::AssertionResult same_bits(const floats& seen, const floats& expected);
 
 struct training_desk {
-  explicit training_desk(const std::string& spec);
+  // With all kernels of this build, or those that `has` says yes to.
+  explicit training_desk(const std::string& spec,
+                         const std::function<bool(const cell_row&)>& has = {});
 
   tensor<float> made(const floats& values, const dims& shape);
   floats host(const tensor<float>& from) { return host(from.get()); }
@@ -74,6 +76,7 @@ struct made_by {
   floats loss;
   std::array<floats, 2> terms;
   std::array<floats, 2> gradients;  // of predictions
+  std::array<floats, 2> dfeatures;  // of what each head read
   floats dx;
 };
 void expect_same(const made_by& seen, const made_by& expected);
@@ -110,7 +113,8 @@ struct graphed_model {
     std::array<std::optional<part_call>, 2> heads;
     std::optional<graphed_loss::result> loss;
     std::array<tensor<float>, 2> dfeatures;
-    bool is_done = false;
+    tensor<float> dx;
+    bool is_done = false;  // its backward has run
   };
   under_way begin(const micro_batch& of);
   void forward(under_way& now);
@@ -135,7 +139,14 @@ class plain_model {
  public:
   explicit plain_model(training_desk& on, const precision& in = {});
 
-  made_by run(const micro_batch& of);
+  struct pending {
+    micro_batch of;
+    nn::network_call trunk;
+    std::array<nn::network_call, 2> heads;
+  };
+  pending forward(const micro_batch& of);
+  made_by backward(const pending& call);
+  made_by run(const micro_batch& of) { return backward(forward(of)); }
   std::array<floats, 2> infer(const micro_batch& of);
 
   training_desk& on;
