@@ -132,6 +132,7 @@ void whole_step::body(step_scope& run) const {
       ops.backward(1, loss_op_.op, only(losses, loss_op_.loss_slot, as_tensor(one_.all())),
                    std::uint64_t{1} << loss_op_.predictions_slot);
   ops.backward(0, erased_module_, {dy[static_cast<std::size_t>(loss_op_.predictions_slot)]}, 0);
+  if (!REPRISE_MUTANT(update_does_not_wait_for_gradients)) run.join_aside();
   update_.enqueue(run, run[hyper_parameters_], spans_);
 }
 
