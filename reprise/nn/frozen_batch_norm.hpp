@@ -4,9 +4,10 @@
 //   x [m, width], gain [width], bias [width], y [m, width]
 //
 // Rows know nothing of one another, and no statistic moves. Its backward forms the gradient of x
-// alone: gain and bias are used and not trained. It reads the statistics as they are by then, so
-// nobody moves them between a forward and its backward. For
-// graphed_op; a value, which may be copied; its parameters and statistics outlive it.
+// alone: gain and bias are used and not trained; in a network that is trained on with it they need
+// no gradient buffers. It reads the statistics as they are by then, so nobody moves them between a
+// forward and its backward. For graphed_op; a value, which may be copied; its parameters and
+// statistics outlive it.
 #pragma once
 
 #include <cstdint>

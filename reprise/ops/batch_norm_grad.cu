@@ -56,11 +56,11 @@ __global__ void __launch_bounds__(row_slots * 32)
                                   [&](std::int64_t chunk) { return from[chunk * width + column]; });
   if (threadIdx.y != 0 || column >= width) return;
   sums.data()[blockIdx.y * width + column] = sum;
-  const read<std::int32_t>& word = for_gain ? gain_rule : bias_rule;
-  if (word.size() == 0) return;
-  const gradient_rule rule = gradient_rule_of(word.data()[0]);
+  if (gain_rule.size() == 0) return;  // nobody trains them
+  const gradient_rule rule = gradient_rule_of(for_gain ? gain_rule.data()[0] : bias_rule.data()[0]);
   if (rule == gradient_rule::leave) return;
-  put_sum(rule, sum, (for_gain ? dgain : dbias).data()[column]);
+  float* const to = for_gain ? dgain.data() : dbias.data();
+  put_sum(rule, sum, to[column]);
 }
 
 // What is the same for a whole column, and one element.
