@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <ranges>
 #include <utility>
 
 #include "reprise/base/error.hpp"
@@ -16,19 +14,6 @@
 namespace reprise::nn {
 
 namespace {
-
-// Each set of parameters that have gradients is a key: 64 of them in a word.
-void declare_gradients(signature& in, const parameter_set& set) {
-  for (std::size_t first = 0; first < set.size(); first += 64) {
-    in.key(fmt::format("with gradients, from {}", first), [&set, first] {
-      std::uint64_t bits = 0;
-      for (std::size_t i = first; i < set.size() && i < first + 64; ++i) {
-        if (set[i].has_grad) bits |= std::uint64_t{1} << (i - first);
-      }
-      return bits;
-    });
-  }
-}
 
 // All that one update changes is of another version from its begin on, and again at its end,
 // however that is reached.
@@ -49,15 +34,6 @@ class update_change {
 
   parameter_set& set_;
 };
-
-view<float> part_of(view<float> all, const updated_span& span) {
-  return all.subview(span.begin, span.end - span.begin);
-}
-
-bool has_gradients(const parameter_set& set) {
-  return std::ranges::any_of(std::views::iota(std::size_t{0}, set.size()),
-                             [&](std::size_t i) { return set[i].has_grad; });
-}
 
 // What both optimizers are: a step that runs `kernel_of` for each span, and one run of it.
 template <class F>
@@ -108,20 +84,6 @@ const adamw_options& validated(const adamw_options& options) {
 }
 
 }  // namespace
-
-std::vector<updated_span> updated_spans(const parameter_set& set) {
-  std::vector<updated_span> spans;
-  bool goes_on = false;
-  for (std::size_t i = 0; i < set.size(); ++i) {
-    const bool is_updated = set[i].has_grad || REPRISE_MUTANT(update_takes_empty_gradients);
-    if (is_updated) {
-      if (!goes_on) spans.push_back({set.begin(i), 0});
-      spans.back().end = set.end(i);
-    }
-    goes_on = is_updated;
-  }
-  return spans;
-}
 
 sgd::sgd(parameter_set& of, pool& memory, stream_ref stream, const sgd_options& options)
     : set_{&of},

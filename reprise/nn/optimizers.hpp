@@ -17,19 +17,11 @@
 
 #include "reprise/device/memory.hpp"
 #include "reprise/nn/parameters.hpp"
+#include "reprise/nn/updated_spans.hpp"
 #include "reprise/replay/cache.hpp"
 #include "reprise/replay/step.hpp"
 
 namespace reprise::nn {
-
-// Neighbouring parameters that have gradients, as elements of their set.
-struct updated_span {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-};
-
-// In the order of the set; empty when no parameter has a gradient.
-std::vector<updated_span> updated_spans(const parameter_set& set);
 
 // An update as a part of a larger step (reprise/train/whole_step.hpp), by what an optimizer is made
 // of. It lives as long as the optimizer.

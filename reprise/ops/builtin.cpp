@@ -12,6 +12,7 @@
 #include "reprise/ops/embedding_grad.hpp"
 #include "reprise/ops/flow.hpp"
 #include "reprise/ops/gelu.hpp"
+#include "reprise/ops/gradient_norm.hpp"
 #include "reprise/ops/layer_norm.hpp"
 #include "reprise/ops/layer_norm_grad.hpp"
 #include "reprise/ops/linear.hpp"
@@ -66,6 +67,7 @@ void add_builtin_kernels(kernel_registry& registry) {
   add_batch_norm(registry);
   add_batch_norm_grad(registry);
   add_binary_cross_entropy(registry);
+  add_gradient_norm(registry);
 }
 
 }  // namespace reprise::REPRISE_BODIES

@@ -34,10 +34,13 @@ __device__ T block_sum(std::int64_t count, Term&& term) {
   slots[threadIdx.x] = slot;
   __syncthreads();
   if (threadIdx.x >= 32) return 0;
-  T of_warp[warps];  // the slots of this lane: halving their number pairs w with w + 16 first
+  // The slots of this lane: halving their number pairs w with w + 16 first, so 16 are held.
+  T of_warp[warps / 2];
 #pragma unroll
-  for (int w = 0; w < warps; ++w) of_warp[w] = slots[w * 32 + threadIdx.x];
-  return fold_warp(fold_slots<warps>(of_warp));
+  for (int w = 0; w < warps / 2; ++w) {
+    of_warp[w] = math::add(slots[w * 32 + threadIdx.x], slots[(w + warps / 2) * 32 + threadIdx.x]);
+  }
+  return fold_warp(fold_slots<warps / 2>(of_warp));
 }
 
 }  // namespace reprise::REPRISE_BODIES::ops

@@ -12,6 +12,7 @@
 #include "reprise/ops/dropout.hpp"
 #include "reprise/ops/embedding_grad.hpp"
 #include "reprise/ops/gelu.hpp"
+#include "reprise/ops/gradient_norm.hpp"
 #include "reprise/ops/layer_norm.hpp"
 #include "reprise/ops/layer_norm_grad.hpp"
 #include "reprise/ops/multiply_by.hpp"
@@ -141,6 +142,32 @@ void show_losses(const see_case& see) {
   }
 }
 
+void show_gradient_norms(const see_case& see) {
+  for (const std::int64_t count : {1, 1025, 4097, 50001}) {
+    const std::string name = fmt::format("{} elements", count);
+    const std::vector<float> by{1024.0F, 0.5F};
+    auto grad = random_values<float>(count_of(1, count), 79, 900.0F);
+    std::vector<double> squares{0.75};
+    for (const gradient_rule rule : {gradient_rule::write, gradient_rule::add}) {
+      see(case_of(gradient_squares,
+                  fmt::format("{}, {}", name, rule == gradient_rule::add ? "added" : "written"),
+                  read<float>{in(by)}, read<float>{in(grad)}, inout<double>{to(squares)}, rule));
+    }
+    const std::vector<float> facts{3.0F, 1.0F, 0.3F};
+    see(case_of(scale_gradients, name, read<float>{in(by)}, read<float>{in(facts)},
+                inout<float>{to(grad)}));
+  }
+  for (const double sum : {0.0, 0.01, 123.0, 1e60}) {
+    for (const float most : {0.0F, 2.0F}) {
+      const std::vector<float> by{1.0F, most};
+      const std::vector<double> squares{sum};
+      auto facts = room<float>(3);
+      see(case_of(gradient_norm, fmt::format("{} at most {}", sum, most), read<float>{in(by)},
+                  read<double>{in(squares)}, write<float>{to(facts)}));
+    }
+  }
+}
+
 // A fifth of the rows are token 1's; every eleventh is no token's.
 void show_embedding_grads(const see_case& see) {
   struct shape {
@@ -199,6 +226,7 @@ void show_training_op_cases(const see_case& see) {
   show_norms(see);
   show_batch_norms(see);
   show_losses(see);
+  show_gradient_norms(see);
   show_elements(see);
   show_embedding_grads(see);
 }

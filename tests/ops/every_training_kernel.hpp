@@ -12,6 +12,7 @@
 #include "reprise/ops/dropout.hpp"
 #include "reprise/ops/embedding_grad.hpp"
 #include "reprise/ops/gelu.hpp"
+#include "reprise/ops/gradient_norm.hpp"
 #include "reprise/ops/layer_norm.hpp"
 #include "reprise/ops/layer_norm_grad.hpp"
 #include "reprise/ops/multiply_by.hpp"
@@ -179,12 +180,31 @@ void run_training_elements(Runner& with) {
 }
 
 template <class Runner>
+void run_gradient_norms(Runner& with) {
+  const std::vector<float> words{4.0F, 0.5F};
+  const std::vector<float> facts{2.0F, 1.0F, 0.25F};
+  for (const std::size_t count : {1U, 5000U}) {
+    auto grad = random_values<float>(count, 44);
+    std::vector<double> squares{0.5};
+    with.run(gradient_squares, read<float>{all(words)}, read<float>{all(grad)},
+             inout<double>{all(squares)}, gradient_rule::add);
+    std::vector<float> found(3, 9.0F);
+    const std::vector<double> sum = squares;
+    with.run(gradient_norm, read<float>{all(words)}, read<double>{all(sum)},
+             write<float>{all(found)});
+    with.run(scale_gradients, read<float>{all(words)}, read<float>{all(facts)},
+             inout<float>{all(grad)});
+  }
+}
+
+template <class Runner>
 void run_every_training_kernel(Runner& with) {
   run_training_norms(with);
   run_batch_norms(with);
   run_losses(with);
   run_embedding_grads(with);
   run_training_elements(with);
+  run_gradient_norms(with);
 }
 
 }  // namespace reprise::test
