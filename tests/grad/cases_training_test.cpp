@@ -1,9 +1,15 @@
-// The field's cases for what reprise/nn keeps beside its weights: statistics of norms (G12).
+// The field's cases for what reprise/nn keeps beside its weights: statistics of norms (G12), and
+// the scale of a loss (G14).
 #include "reprise/device/faulty.hpp"
 #include "reprise/nn/batch_norm.hpp"
 #include "reprise/nn/dropout.hpp"
+#include "reprise/nn/gradient_finish.hpp"
+#include "reprise/nn/linear.hpp"
+#include "reprise/nn/loss_scaler.hpp"
 #include "reprise/nn/network.hpp"
+#include "reprise/nn/optimizers.hpp"
 #include "reprise/nn/parameters.hpp"
+#include "reprise/nn/squared_error.hpp"
 #include "tests/grad/support.hpp"
 #include "tests/nn/plain_network.hpp"
 
@@ -105,6 +111,106 @@ TEST_P(training_cases, G12_a_warm_up_of_a_norm_that_throws_moves_them_once_all_t
   }
   EXPECT_EQ(told(of.net.at(0)), "forward_capture 10, forward capture_failed 1");
   EXPECT_EQ(told(of.net.at(1)), "forward_capture 11");
+}
+
+// Nobody waits between the steps: a backward has the scale that was in force when it was enqueued.
+TEST_P(training_cases, G14_a_scale_that_moves_reaches_the_backwards_behind_it_alone) {
+  const floats x = numbers(2, m * width);
+  const floats target = numbers(3, m * width);
+  tensor<float> from = make_tensor<float>(desk.memory, {m, width}, s());
+  tensor<float> to = make_tensor<float>(desk.memory, {m, width}, s());
+  upload(s(), x, from.get());
+  upload(s(), target, to.get());
+  graphed_op loss{nn::squared_error{}, desk.budget, {.conflict = slots{2}}};
+  for (const bool anew : {false, true}) {
+    SCOPED_TRACE(anew ? "in a new buffer" : "in place");
+    nn::loss_scaler in_place{desk.memory, s(), {.scale = 1024, .interval = 1, .most = 1024}};
+    std::vector<std::unique_ptr<nn::loss_scaler>> others;
+    std::vector<tensor<float>> slopes;
+    const floats scales{1024, 512, 1024};
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+      others.push_back(std::make_unique<nn::loss_scaler>(
+          desk.memory, s(), nn::loss_scale_options{.scale = scales[i]}));
+      nn::loss_scaler& scaler = anew ? *others.back() : in_place;
+      const auto call = loss.forward(s(), {{loss.op().x, from}, {loss.op().target, to}});
+      const auto got =
+          loss.backward(s(), call.ticket, {gradient_of(loss.op().loss, scaler.cotangent(s()))},
+                        wanted::only(loss.op().x));
+      slopes.push_back(got[loss.op().x]);
+      in_place.update(i == 1);  // an overflow, and then none
+    }
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+      floats expected;
+      const float by = 2.0F * scales[i] / static_cast<float>(x.size());
+      for (std::size_t at = 0; at < x.size(); ++at) expected.push_back((x[at] - target[at]) * by);
+      EXPECT_BITS(desk.values_of(slopes[i].get()), expected);
+    }
+  }
+  EXPECT_EQ(told(loss),
+            "forward_capture 1, forward_replay 5, backward_capture 1, backward_replay 5");
+}
+
+// Scales are powers of two, so that training has the bits that it has without one, window for
+// window that was not skipped.
+TEST_P(training_cases, G14_an_overflow_skips_its_update_and_halves_the_scale) {
+  constexpr std::int64_t n = 3;
+  nn::parameter_set set{desk.memory, s(), nn::linear_parameters("a", n, width), 5};
+  nn::network net{desk.budget};
+  net.add(nn::linear{set[0], set[1]});
+  graphed_op loss{nn::squared_error{}, desk.budget};
+  replay_cache cache{dev()};
+  nn::gradient_finish finish{set, desk.memory, s()};
+  nn::loss_scaler scaler{desk.memory, s(), {.scale = 0x1p127F, .most = 0x1p127F}};
+  nn::adamw by{set, desk.memory, s(), {.rate = 0.01F, .weight_decay = 0.1F}};
+
+  plain_desk plain_at{desk.memory, s()};
+  std::vector<plain_parameter> plain;
+  for (const nn::stored_parameter& one : set.to_host(s())) {
+    plain.push_back({plain_at.upload(one.values), plain_at.take<float>(one.values.size())});
+  }
+  plain_network plain_net;
+  plain_net.add(plain_linear(plain[0], &plain[1]));
+  plain_adamw plain_by{plain_at, {&plain[0], &plain[1]}, 0.01F, 0.1F};
+
+  int skipped = 0;
+  for (int window = 0; window < 12; ++window) {
+    const floats x = times(8.0F, numbers(window, m * width));
+    const floats target = numbers(window + 50, m * n);
+    tensor<float> from = make_tensor<float>(desk.memory, {m, width}, s());
+    tensor<float> to = make_tensor<float>(desk.memory, {m, n}, s());
+    upload(s(), x, from.get());
+    upload(s(), target, to.get());
+    set.drop_gradients();
+    const nn::network_call call = net.forward(s(), operand{net.x(), from});
+    const auto of = loss.forward(s(), {{loss.op().x, call.y}, {loss.op().target, to}});
+    const auto dy =
+        loss.backward(s(), of.ticket, {gradient_of(loss.op().loss, scaler.cotangent(s()))},
+                      wanted::only(loss.op().x));
+    net.backward(s(), call, dy[loss.op().x]);
+    const float scale = scaler.scale();
+    finish.run(s(), cache, scale);
+    const bool is_finite = finish.read(s()).finite;
+    scaler.update(is_finite);
+    if (is_finite) {
+      by.update(s(), cache);
+      plain[0].has_grad = plain[1].has_grad = false;
+      const plain_call there = plain_net.forward(plain_at, {plain_at.upload(x), m, width});
+      const plain_loss of_plain =
+          plain_squared_error(plain_at, there.y, {plain_at.upload(target), m, n}, 1.0F);
+      plain_net.backward(plain_at, there, of_plain.dx);
+      plain_by.update(plain_at);
+    } else {
+      EXPECT_EQ(scaler.scale(), scale / 2);
+      ++skipped;
+    }
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_BITS(desk.values_of(elements_of<const float>(set[i].value)),
+                  desk.values_of(plain[i].value->all()));
+    }
+  }
+  EXPECT_GE(skipped, 2);
+  EXPECT_LE(skipped, 9);
+  EXPECT_EQ(by.updates(), static_cast<std::uint64_t>(12 - skipped));
 }
 
 }  // namespace
