@@ -17,7 +17,11 @@
 #include "reprise/ops/layer_norm_grad.hpp"
 #include "reprise/ops/linear.hpp"
 #include "reprise/ops/matmul.hpp"
+<<<<<<< HEAD
 #include "reprise/ops/multiply_by.hpp"
+=======
+#include "reprise/ops/moving_average.hpp"
+>>>>>>> b48a303 (nn: a moving average of a set's weights, by a step that a warm-up leaves no trace of)
 #include "reprise/ops/narrowing.hpp"
 #include "reprise/ops/optimizers.hpp"
 #include "reprise/ops/put_gradient.hpp"
@@ -68,6 +72,7 @@ void add_builtin_kernels(kernel_registry& registry) {
   add_batch_norm_grad(registry);
   add_binary_cross_entropy(registry);
   add_gradient_norm(registry);
+  add_moving_average(registry);
 }
 
 }  // namespace reprise::REPRISE_BODIES

@@ -15,7 +15,11 @@
 #include "reprise/ops/gradient_norm.hpp"
 #include "reprise/ops/layer_norm.hpp"
 #include "reprise/ops/layer_norm_grad.hpp"
+<<<<<<< HEAD
 #include "reprise/ops/multiply_by.hpp"
+=======
+#include "reprise/ops/moving_average.hpp"
+>>>>>>> b48a303 (nn: a moving average of a set's weights, by a step that a warm-up leaves no trace of)
 #include "reprise/ops/optimizers.hpp"
 #include "reprise/ops/silu.hpp"
 #include "reprise/ops/softmax_cross_entropy.hpp"
@@ -155,6 +159,10 @@ void show_gradient_norms(const see_case& see) {
     }
     const std::vector<float> facts{3.0F, 1.0F, 0.3F};
     see(case_of(scale_gradients, name, read<float>{in(by)}, read<float>{in(facts)},
+                inout<float>{to(grad)}));
+    const std::vector<float> decay{0.9F};
+    const auto value = random_values<float>(grad.size(), 80);
+    see(case_of(moving_average, name, read<float>{in(decay)}, read<float>{in(value)},
                 inout<float>{to(grad)}));
   }
   for (const double sum : {0.0, 0.01, 123.0, 1e60}) {

@@ -15,7 +15,11 @@
 #include "reprise/ops/gradient_norm.hpp"
 #include "reprise/ops/layer_norm.hpp"
 #include "reprise/ops/layer_norm_grad.hpp"
+<<<<<<< HEAD
 #include "reprise/ops/multiply_by.hpp"
+=======
+#include "reprise/ops/moving_average.hpp"
+>>>>>>> b48a303 (nn: a moving average of a set's weights, by a step that a warm-up leaves no trace of)
 #include "reprise/ops/optimizers.hpp"
 #include "reprise/ops/silu.hpp"
 #include "reprise/ops/softmax_cross_entropy.hpp"
@@ -183,6 +187,7 @@ template <class Runner>
 void run_gradient_norms(Runner& with) {
   const std::vector<float> words{4.0F, 0.5F};
   const std::vector<float> facts{2.0F, 1.0F, 0.25F};
+  const std::vector<float> decay{0.9F};
   for (const std::size_t count : {1U, 5000U}) {
     auto grad = random_values<float>(count, 44);
     std::vector<double> squares{0.5};
@@ -193,6 +198,9 @@ void run_gradient_norms(Runner& with) {
     with.run(gradient_norm, read<float>{all(words)}, read<double>{all(sum)},
              write<float>{all(found)});
     with.run(scale_gradients, read<float>{all(words)}, read<float>{all(facts)},
+             inout<float>{all(grad)});
+    const auto value = random_values<float>(count, 45);
+    with.run(moving_average, read<float>{all(decay)}, read<float>{all(value)},
              inout<float>{all(grad)});
   }
 }
