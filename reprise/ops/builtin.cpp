@@ -17,11 +17,8 @@
 #include "reprise/ops/layer_norm_grad.hpp"
 #include "reprise/ops/linear.hpp"
 #include "reprise/ops/matmul.hpp"
-<<<<<<< HEAD
-#include "reprise/ops/multiply_by.hpp"
-=======
 #include "reprise/ops/moving_average.hpp"
->>>>>>> b48a303 (nn: a moving average of a set's weights, by a step that a warm-up leaves no trace of)
+#include "reprise/ops/multiply_by.hpp"
 #include "reprise/ops/narrowing.hpp"
 #include "reprise/ops/optimizers.hpp"
 #include "reprise/ops/put_gradient.hpp"

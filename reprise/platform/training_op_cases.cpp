@@ -15,11 +15,8 @@
 #include "reprise/ops/gradient_norm.hpp"
 #include "reprise/ops/layer_norm.hpp"
 #include "reprise/ops/layer_norm_grad.hpp"
-<<<<<<< HEAD
-#include "reprise/ops/multiply_by.hpp"
-=======
 #include "reprise/ops/moving_average.hpp"
->>>>>>> b48a303 (nn: a moving average of a set's weights, by a step that a warm-up leaves no trace of)
+#include "reprise/ops/multiply_by.hpp"
 #include "reprise/ops/optimizers.hpp"
 #include "reprise/ops/silu.hpp"
 #include "reprise/ops/softmax_cross_entropy.hpp"
