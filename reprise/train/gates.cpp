@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "reprise/kernel/registry.hpp"
+#include "reprise/nn/batch_norm.hpp"
 #include "reprise/nn/dropout.hpp"
 #include "reprise/nn/gelu.hpp"
 #include "reprise/nn/layer_norm.hpp"
@@ -16,8 +17,8 @@
 namespace reprise {
 
 std::vector<std::type_index> layer_kinds_of_nn() {
-  return {typeid(nn::dropout), typeid(nn::gelu), typeid(nn::layer_norm), typeid(nn::linear),
-          typeid(nn::silu)};
+  return {typeid(nn::batch_norm), typeid(nn::dropout), typeid(nn::gelu),
+          typeid(nn::layer_norm), typeid(nn::linear),  typeid(nn::silu)};
 }
 
 std::string why_not_in(const precision& in, device_ref on) {
