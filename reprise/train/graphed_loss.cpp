@@ -8,6 +8,7 @@
 
 #include "reprise/base/error.hpp"
 #include "reprise/base/mutant.hpp"
+#include "reprise/replay/recorded_body.hpp"
 #include "reprise/telemetry/log.hpp"
 #include "reprise/train/gates.hpp"
 #include "reprise/train/loss_step.hpp"
@@ -178,10 +179,20 @@ const char* graphed_loss::why_eager(site at) {
   return "low precision";
 }
 
+// Its results last beyond the call, and no graph could repeat that.
+void graphed_loss::require_outside(site at) const {
+  if (!at.stream.capturing() && !recorded_body::is_here()) return;
+  throw usage_error{
+      fmt::format("{}: it is called inside a capture, or a body that is being recorded; call it "
+                  "outside, or run its ops there (grad/inline_pass.hpp)",
+                  life_.title())};
+}
+
 graphed_loss::result graphed_loss::operator()(site at, std::span<const tensor<float>> predictions,
                                               std::span<const operand> targets,
                                               view<const float> scale) {
   const precision_scope in{life_.options().in};
+  require_outside(at);
   follow_growth();
   const std::vector<binding> given = step_->bind(at, predictions, targets, scale);
   order_.enter(at.stream, at.place);
@@ -194,6 +205,7 @@ graphed_loss::result graphed_loss::operator()(site at, std::span<const tensor<fl
 graphed_loss::result graphed_loss::infer(site at, std::span<const tensor<float>> predictions,
                                          std::span<const operand> targets) {
   const precision_scope in{life_.options().in};
+  require_outside(at);
   follow_growth();
   const std::vector<binding> given = inference_->bind(at, predictions, targets, {});
   order_.enter(at.stream, at.place);
@@ -243,10 +255,10 @@ step_result graphed_loss::record_or_replay(site at, bindings given) {
   } catch (const error& failed) {
     if (has_replayed_ || REPRISE_MUTANT(first_replay_is_not_tried)) throw;
     let_go().reset();
-    ++failures_;
     if (random != nullptr) *random = *drawn_before;
     // An error of the caller's is thrown here as well.
     step_result made = run_eagerly(at, what, given, "first replay");
+    ++failures_;
     if (!std::exchange(has_told_, true)) {
       log_line(fmt::format("{}: its first replay failed, and the call ran eagerly: {}",
                            life_.title(), failed.what()));

@@ -100,6 +100,7 @@ class graphed_loss {
   void follow_growth();
   // The rule by which this call runs eagerly; null: it is one of the recording. Drift ends that.
   const char* why_eager(site at);
+  void require_outside(site at) const;
   step_result run(site at, bindings given);
   step_result record_or_replay(site at, bindings given);
   step_result run_eagerly(site at, const step& what, bindings given, const char* rule);

@@ -24,7 +24,7 @@ bool graphed_network::records_here(site at) {
   const std::string drifted = module_.drifted(at.stream.device());
   if (drifted.empty()) return true;
   // Nobody waits here: what was recorded goes when its last replay has passed.
-  if (life_.retire(drifted)) {
+  if (life_.retire(drifted) && !REPRISE_MUTANT(retirement_drops_nothing)) {
     if (const std::shared_ptr<graphed> gone = module_.let_go()) {
       ++clears_;
       module_.dropped(*gone);

@@ -1,5 +1,5 @@
 // The step that a loss is: each term's forward, and, where gradients are formed, its backward, in
-// one body. For graphed_loss, which says whether it is recorded.
+// one body. graphed_loss says whether it is recorded. For this room's .cpp files.
 #pragma once
 
 #include <memory>

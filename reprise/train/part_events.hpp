@@ -35,7 +35,7 @@ struct part_events {
   template <class Does>
   static void of_run(std::uint64_t run, const run_part& part, Does&& does) {
     with(part, [&](auto& one) {
-      if (one.life_.run() == run) does(one);
+      if (one.life_.run() == run || REPRISE_MUTANT(foreign_parts_hear_events)) does(one);
     });
   }
 

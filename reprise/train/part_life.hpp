@@ -21,7 +21,7 @@ class part_life {
   const part_options& options() const { return options_; }
   part_state state() const { return state_; }
   bool is_on() const { return options_.on; }
-  bool records() const;
+  bool records() const { return state_ == part_state::ready; }
   const std::string& reason() const { return reason_; }
   // "graphed network 'trunk'".
   const std::string& title() const { return title_; }

@@ -18,7 +18,7 @@ const std::vector<arrows>& house() {
       {"platform", {"sim", "cuda", "trace", "ops", "sdm", "nn", "grad", "replay", "tap"}},
       {"tap", {"replay", "toggle", "records"}},
       {"records", {"formats", "telemetry"}},
-      {"train", {"grad"}},
+      {"train", {"nn"}},
       {"sdm", {"nn"}},
       {"nn", {"grad", "ops"}},
       {"grad", {"replay", "ops"}},

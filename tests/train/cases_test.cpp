@@ -159,7 +159,7 @@ TEST_P(part_cases, G13_a_part_that_never_engaged_says_why_when_the_run_ends) {
                   "3 forwards: 1 captured, 0 shared, 0 replayed, 2 eager (key 2); 3 backwards: 1 "
                   "captured, 0 replayed, 2 eager (key 2)"),
             1);
-  EXPECT_EQ(never("graphed loss 'class, mask'", "of 3 calls 1 were captured and 2 ran eagerly"), 1);
+  EXPECT_EQ(never("graphed loss 'class, mask'", "3 calls: 1 captured, 0 replayed, 2 eager"), 1);
 
   // As it should be.
   log.clear();

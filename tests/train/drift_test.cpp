@@ -156,6 +156,24 @@ TEST_P(drift_of_parts, is_no_observer_of_a_part_that_has_recorded_nothing_yet) {
   EXPECT_EQ(lines_with("op 'trunk' runs eagerly (observed)"), 1);
 }
 
+TEST_P(drift_of_parts, ends_the_recordings_of_a_run_once) {
+  part_life life{"part", "one", {.on = true}};
+  EXPECT_FALSE(life.retire("before a run")) << "it records nothing";
+  for (int i = 0; i < 2; ++i) {
+    log.clear();
+    life.open("", {});
+    EXPECT_TRUE(life.retire("the first cause"));
+    EXPECT_FALSE(life.retire("a later cause"));
+    EXPECT_EQ(life.reason(), "the first cause");
+    EXPECT_EQ(log, std::vector<std::string>{"part 'one' is retired for this run, and runs eagerly: "
+                                            "the first cause; put that back, and start the next "
+                                            "run"});
+    life.clear();
+    EXPECT_FALSE(life.retire("behind a clear"));
+  }
+  EXPECT_EQ(life.retirements(), 2U);
+}
+
 class gates_of_parts : public training_case {};
 
 REPRISE_ON_EACH_DEVICE(gates_of_parts);
@@ -231,8 +249,8 @@ TEST_P(gates_of_parts, refuse_casts_that_the_device_cannot_make_and_the_loss_onl
   EXPECT_EQ(told(loss.counts()), "eager 2, low_precision 2");
   EXPECT_EQ(network.counts().calls.forward_capture, 0U);
   run.end();
-  EXPECT_EQ(lines_with("graphed loss 'error' was on and never engaged: of 2 calls 0 were captured "
-                       "and 2 ran eagerly"),
+  EXPECT_EQ(lines_with("graphed loss 'error' was on and never engaged: 2 calls: 0 captured, 0 "
+                       "replayed, 2 eager"),
             1);
 }
 

@@ -41,6 +41,32 @@ class keeping_error {
   loss_workspace* kept_;
 };
 
+// Its body refuses what it is given, until it is told not to.
+class choosy_error {
+  signature declared_{"choosy_error"};
+
+ public:
+  explicit choosy_error(const bool& refuses) : refuses_{&refuses} {}
+
+  const input<float> x = declared_.in<float>("x", {any, any});
+  const input<float> target = declared_.in<float>("target", {any, any});
+  const output<float> loss = declared_.out<float>("loss");
+
+  const signature& describe() const { return declared_; }
+  void forward(forward_scope& run) const {
+    if (*refuses_) throw usage_error{"choosy_error: it does not like these"};
+    launch(run, squared_error, read<float>{run[x]}, read<float>{run[target]},
+           write<float>{run.make(loss, {1})});
+  }
+  void backward(backward_scope& run) const {
+    launch(run, squared_error_grad, read<float>{run.saved(x)}, read<float>{run.saved(target)},
+           read<float>{run.grad(loss)}, write<float>{run.grad(x)});
+  }
+
+ private:
+  const bool* refuses_;
+};
+
 class graphed_losses : public training_case {
  protected:
   // One call of a loss of squared errors on [rows, width] numbers, against plain launches.
@@ -263,8 +289,32 @@ TEST_P(graphed_losses, throw_what_the_caller_has_done_wrong) {
   EXPECT_EQ(message_of<usage_error>([&] { (void)loss.targets<float>(2); }),
             "graphed loss 'class, error': there is no term 2; there are 2, which count from 0");
   EXPECT_EQ(told(loss.counts()), "");
+  EXPECT_EQ(message_of<usage_error>([&] {
+              (void)capture(s(), [&](stream_ref) {
+                loss(s(), predictions{{}, x}, targets{none, error_target}, scale);
+              });
+            }),
+            "graphed loss 'class, error': it is called inside a capture, or a body that is being "
+            "recorded; call it outside, or run its ops there (grad/inline_pass.hpp)");
   const auto made = loss(s(), predictions{{}, x}, targets{none, error_target}, scale);
   EXPECT_EQ(desk.host(made.loss), (floats{0.0F}));
+}
+
+// What a body refuses is the call's own error, and no failed replay.
+TEST_P(graphed_losses, throw_what_an_op_refuses_and_record_when_it_does_not) {
+  bool refuses = true;
+  const choosy_error op{refuses};
+  graphed_loss loss{{{"choosy", loss_op{op, op.x, op.target, op.loss}}}, desk.budget, {.on = true}};
+  training_run run{{&loss}};
+  run.start(s());
+  for (unsigned i = 0; i < 3; ++i) {
+    EXPECT_EQ(message_of<usage_error>([&] { call_of(loss, 4, i); }),
+              "choosy_error: it does not like these");
+  }
+  EXPECT_EQ(lines_with("its first replay failed"), 0);
+  refuses = false;
+  for (unsigned i = 0; i < 2; ++i) call_of(loss, 4, i);
+  EXPECT_EQ(told(loss.counts()), "captured 1, replayed 1");
 }
 
 }  // namespace

@@ -28,12 +28,14 @@ device open_counted(const std::string& spec, const std::shared_ptr<call_counts>&
 }
 
 nn::parameter_specs specs() {
-  using namespace model_of;
-  return nn::joined({nn::linear_parameters("in", hidden, pixels),
+  using model_of::classes;
+  using model_of::features;
+  using model_of::hidden;
+  return nn::joined({nn::linear_parameters("in", hidden, model_of::pixels),
                      nn::norm_parameters("norm", hidden),
                      nn::linear_parameters("out", features, hidden),
                      nn::linear_parameters("class", classes, features),
-                     nn::linear_parameters("mask", mask, features)});
+                     nn::linear_parameters("mask", model_of::mask, features)});
 }
 
 constexpr graphed_options unrecorded{.record = false, .tells = false};
