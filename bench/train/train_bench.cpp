@@ -49,6 +49,10 @@ void time(const call_timer& timer, measured& into, Step&& step) {
   into.step_us.push_back(now_us() - began);
 }
 
+std::uint64_t made(const timed_calls& calls, seam_call kind) {
+  return calls.made[static_cast<std::size_t>(kind)];
+}
+
 // In microseconds: figures of docs/bench.md, on an H200, for 24 layers of 256 and a batch of 32.
 std::optional<double> limit_of(const std::string& way, const deep_shape& shape) {
   if (shape.layers != 24 || shape.width != 256 || shape.batch != measured_batch) return {};
@@ -77,7 +81,7 @@ train_size measure(pool& memory, const call_timer& timer, const deep_shape& shap
       stream.synchronize();
     }
   }
-  size.nodes = eager_step.made[static_cast<std::size_t>(seam_call::kernel)];
+  size.nodes = ways.back().nodes();
 
   const chain_sources sources{memory, stream};
   bare_launch bare{memory, stream, sources, static_cast<std::int64_t>(size.nodes),
@@ -103,7 +107,7 @@ train_size measure(pool& memory, const call_timer& timer, const deep_shape& shap
     const seam_plan planned =
         way.records
             ? seam_plan{.launches = way.launches}
-            : seam_plan{0, eager_step.made[static_cast<std::size_t>(seam_call::copy)], size.nodes};
+            : seam_plan{0, made(eager_step, seam_call::copy), made(eager_step, seam_call::kernel)};
     train_row row{
         .way = way.name,
         .host = figure_of(way.name, std::move(seen[w].calls), planned,

@@ -44,7 +44,7 @@ struct train_size {
   deep_shape shape;
   std::size_t weight_bytes = 0;  // of the parameters' values
   std::size_t moved_bytes = 0;   // of a step
-  std::uint64_t nodes = 0;       // kernels of the whole step: what a launch has to start
+  std::uint64_t nodes = 0;       // of the whole step's recording: what its launch has to start
   spread bare_us;                // a bare launch of so many small nodes, until the device was done
   std::vector<train_row> rows;
 

@@ -159,6 +159,12 @@ train_way named(std::string name, std::shared_ptr<Way> way, bool records, std::u
           .launches = launches};
 }
 
+train_way whole(std::string name, std::shared_ptr<as_one> way) {
+  train_way made = named(std::move(name), way, true, 1);
+  made.nodes = [way] { return way->steps.report().recordings.front().nodes; };
+  return made;
+}
+
 }  // namespace
 
 std::vector<train_way> ways_of(const deep_shape& shape, pool& memory, stream_ref stream) {
@@ -168,8 +174,8 @@ std::vector<train_way> ways_of(const deep_shape& shape, pool& memory, stream_ref
                 2 * layers + 2),
           named(heads_way, std::make_shared<with_heads>(shape, memory, stream), true, 6),
           named(pair_way, std::make_shared<one_pair>(shape, memory, stream), true, 4),
-          named(chain_way, std::make_shared<as_one>(shape, memory, stream, false), true, 1),
-          named(whole_way, std::make_shared<as_one>(shape, memory, stream, true), true, 1)};
+          whole(chain_way, std::make_shared<as_one>(shape, memory, stream, false)),
+          whole(whole_way, std::make_shared<as_one>(shape, memory, stream, true))};
 }
 
 }  // namespace reprise::bench

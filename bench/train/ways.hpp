@@ -19,6 +19,8 @@ struct train_way {
   std::function<std::vector<float>()> weights;  // waits
   bool records = true;
   std::uint64_t launches = 0;  // of a step behind the first; it copies nothing, and runs no kernel
+  // Of the step's one recording, when it is made; empty: it has several, or none.
+  std::function<std::size_t()> nodes{};
 };
 
 inline constexpr const char* whole_way = "whole step";

@@ -37,9 +37,9 @@ std::vector<parameter*> trained_by(const nn::sequence& module, const nn::paramet
     trained.push_back(use.trained);
   }
   if (!trained.empty()) return trained;
-  throw usage_error{fmt::format(
-      "training step: module '{}' trains nothing; give its parameters gradient buffers",
-      module.describe().name())};
+  throw usage_error{
+      fmt::format("training step: module '{}' trains nothing; give its parameters gradient buffers",
+                  module.describe().name())};
 }
 
 // Neighbours in the set as one stretch, in its order.
@@ -93,11 +93,10 @@ whole_step::whole_step(nn::sequence module, loss_op loss, nn::update_part update
       rule_{memory, 1, stream},
       one_{memory, 1, stream},
       words_(update_.word_count),
-      targets_{declared_.add_input(
-          {"targets", loss_op_.targets().type, loss_op_.targets().pattern, input_mode::staged,
-           false})},
-      hyper_parameters_{declared_.in<float>("hyper-parameters",
-                                            {static_cast<std::int64_t>(update_.word_count)})},
+      targets_{declared_.add_input({"targets", loss_op_.targets().type, loss_op_.targets().pattern,
+                                    input_mode::direct, false})},
+      hyper_parameters_{
+          declared_.in<float>("hyper-parameters", {static_cast<std::int64_t>(update_.word_count)})},
       step_{declare(), [this](step_scope& run) { body(run); }} {
   fill(stream, write{rule_}, static_cast<std::int32_t>(gradient_rule::write));
   fill(stream, write{one_}, 1.0F);
@@ -122,8 +121,7 @@ void whole_step::body(step_scope& run) const {
                   }};
   const tensor_ref y = ops.forward(erased_module_, {ops.given(x_)}).front();
   std::vector<tensor_ref> compared = only(operands, loss_op_.predictions_slot, y);
-  compared[static_cast<std::size_t>(loss_op_.targets_slot)] =
-      run.inputs().by_slot[static_cast<std::size_t>(targets_)];
+  compared[static_cast<std::size_t>(loss_op_.targets_slot)] = ops.given(targets_, declared_.id());
   std::vector<int> into(losses, -1);
   into[static_cast<std::size_t>(loss_op_.loss_slot)] = loss_.slot();
   ops.forward(loss_op_.op, compared, into);
@@ -143,8 +141,8 @@ binding whole_step::bind(int slot, const tensor_ref& from, bool on_host) const {
 step_result whole_step::run(site at, replay_cache& through, const step_batch& batch) {
   update_.words(words_);
   const std::array<binding, 3> given{bind(x_.slot(), batch.x, batch.on_host),
-                         bind(targets_, batch.targets, batch.on_host),
-                         hyper_parameters_.from_host(words_)};
+                                     bind(targets_, batch.targets, batch.on_host),
+                                     hyper_parameters_.from_host(words_)};
   const step_change changes{trained_};
   step_result ran = through.run(at, step_, std::span<const binding>{given});
   for (parameter* one : trained_) one->has_grad = true;

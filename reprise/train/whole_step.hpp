@@ -69,7 +69,7 @@ class whole_step {
   std::vector<float> words_;   // of the next update
 
   signature declared_{"training step"};
-  input<float> x_ = declared_.in<float>("x", {any, any});
+  input<float> x_ = declared_.in<float>("x", {any, any}, input_mode::direct);
   int targets_;
   input<float> hyper_parameters_;
   output<float> loss_ = declared_.out<float>("loss");
