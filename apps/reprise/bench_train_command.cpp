@@ -70,8 +70,7 @@ std::string verdict(const train_row& row, const train_size& size) {
 
 void print_size(std::FILE* to, const train_size& size) {
   constexpr const char* line = "  {:<26}{:>11}  {:<20}{:>11}{:>9}{:>9}  {}\n";
-  fmt::print(to,
-             "\n  batch {}: a step of {} nodes, {:.1f} MB of weights, {:.0f} MB to move, us\n",
+  fmt::print(to, "\n  batch {}: a step of {} nodes, {:.1f} MB of weights, {:.0f} MB to move, us\n",
              size.shape.batch, size.nodes, static_cast<double>(size.weight_bytes) * 1e-6,
              static_cast<double>(size.moved_bytes) * 1e-6);
   fmt::print(to, line, "", "step", "p10 .. p90", "host", "launches", "kernels", "");

@@ -104,10 +104,9 @@ train_size measure(pool& memory, const call_timer& timer, const deep_shape& shap
   const spread bare_host = spread_of(bare_seen.calls.us);
   for (std::size_t w = 0; w < ways.size(); ++w) {
     const train_way& way = ways[w];
-    const seam_plan planned =
-        way.records
-            ? seam_plan{.launches = way.launches}
-            : seam_plan{0, made(eager_step, seam_call::copy), made(eager_step, seam_call::kernel)};
+    const seam_plan planned = way.records ? seam_plan{.launches = way.launches}
+                                          : seam_plan{0, made(eager_step, seam_call::copy),
+                                                      made(eager_step, seam_call::kernel)};
     train_row row{
         .way = way.name,
         .host = figure_of(way.name, std::move(seen[w].calls), planned,
