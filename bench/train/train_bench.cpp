@@ -112,7 +112,7 @@ train_size measure(pool& memory, const call_timer& timer, const deep_shape& shap
         .host = figure_of(way.name, std::move(seen[w].calls), planned,
                           fmt::format("a bare launch of {} nodes", size.nodes), bare_host),
         .step_us = spread_of(std::move(seen[w].step_us)),
-        .limit_us = limit_of(way.name, shape),
+        .limit_us = bare.is_here() ? limit_of(way.name, shape) : std::nullopt,
         .limit_is_over_the_whole = way.name != whole_way};
     row.equal = same_bits(way.weights(), expected);
     size.rows.push_back(std::move(row));

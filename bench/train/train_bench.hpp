@@ -31,7 +31,7 @@ struct train_row {
   std::string way;
   grad_figure host;  // of a step's calls; its floor is a bare launch of the whole step's nodes
   spread step_us;    // until the device was done
-  // In microseconds of step_us, on a card: at most so much, or at most so much over the whole step.
+  // Of step_us, judged on a card alone: at most so much, or at most so much over the whole step.
   std::optional<double> limit_us;
   bool limit_is_over_the_whole = false;
   bool equal = false;  // the weights are those of the eager way after all steps
