@@ -24,7 +24,7 @@ namespace reprise::scenarios {
 
 namespace {
 
-enum class slip {
+enum class grad_slip {
   none,
   gradient_read_elsewhere,
   weight_moved_elsewhere,
@@ -76,7 +76,7 @@ void played_schedules(device_ref dev) {
 
 // A linear op under hold, two micro-batches a step, so the second one runs eagerly; its optimizer
 // runs on another stream.
-template <slip made>
+template <grad_slip made>
 void training_on_two_streams(device_ref dev) {
   desk at{dev};
   const stream side{dev};
@@ -96,7 +96,7 @@ void training_on_two_streams(device_ref dev) {
       upload(at.s, in, x.back());
       tickets.push_back(op->op->forward(at.s, {op->inputs[0](x.back().all())}).ticket);
     }
-    if (made == slip::operand_freed_early) x.clear();
+    if (made == grad_slip::operand_freed_early) x.clear();
     for (int micro = 0; micro != 2; ++micro) {
       const floats in = input_values(values, step, micro, 0, rows);
       const floats back = cotangent_values(values, step, micro, 0, rows);
@@ -108,13 +108,13 @@ void training_on_two_streams(device_ref dev) {
       if (sum.empty()) sum.resize(one.size(), -0.0F);
       for (std::size_t i = 0; i < one.size(); ++i) sum[i] = sum[i] + one[i];
     }
-    if (made != slip::gradient_read_elsewhere) order(at.s, side);
+    if (made != grad_slip::gradient_read_elsewhere) order(at.s, side);
     {
       const version_change moves{op->weight.version};
       launch(side, descend, read(op->gradient.all()), 0.5F, inout(op->value.all()));
     }
-    if (made != slip::gradient_never_dropped) op->weight.has_grad = false;
-    if (made != slip::weight_moved_elsewhere) order(side, at.s);
+    if (made != grad_slip::gradient_never_dropped) op->weight.has_grad = false;
+    if (made != grad_slip::weight_moved_elsewhere) order(side, at.s);
     on_host::descend(weight, sum, 0.5F);
   }
   order(side, at.s);
@@ -224,9 +224,9 @@ void threads_on_two_pools(device_ref dev) {
   beside.join();
 }
 
-template <slip made>
+template <grad_slip made>
 void grad_threads(device_ref dev) {
-  if (made == slip::none) {
+  if (made == grad_slip::none) {
     threads_on_one_pool(dev);
     threads_on_two_pools(dev);
     return;
@@ -262,32 +262,32 @@ std::vector<scenario> grad_scenarios() {
        {}},
       {"grad_on_two_streams",
        "A weight is trained on one stream and moved on another, which wait for each other.",
-       training_on_two_streams<slip::none>,
+       training_on_two_streams<grad_slip::none>,
        {},
        {{"gradient_read_elsewhere",
          "The optimizer reads a gradient on a stream that does not wait for the backward.",
          {"race", "unwritten read"},
-         training_on_two_streams<slip::gradient_read_elsewhere>},
+         training_on_two_streams<grad_slip::gradient_read_elsewhere>},
         {"weight_moved_elsewhere",
          "The next forward does not wait for the optimizer's stream.",
          {"race"},
-         training_on_two_streams<slip::weight_moved_elsewhere>},
+         training_on_two_streams<grad_slip::weight_moved_elsewhere>},
         {"operand_freed_early",
          "The input of an eager forward is freed before its backward.",
          {"use after free"},
-         training_on_two_streams<slip::operand_freed_early>},
+         training_on_two_streams<grad_slip::operand_freed_early>},
         {"gradient_never_dropped",
          "The gradient is not dropped when the weight has moved, so the next one is added to it.",
          {"thrown"},
-         training_on_two_streams<slip::gradient_never_dropped>}}},
+         training_on_two_streams<grad_slip::gradient_never_dropped>}}},
       {"grad_threads",
        "Threads on one pool take turns, threads on two pools run side by side.",
-       grad_threads<slip::none>,
+       grad_threads<grad_slip::none>,
        {},
        {{"one_weight_for_both",
          "Two threads add to the gradient of one weight, each on a stream of its own.",
          {"race"},
-         grad_threads<slip::one_weight_for_both>}}},
+         grad_threads<grad_slip::one_weight_for_both>}}},
   };
 }
 

@@ -12,9 +12,9 @@ namespace {
 constexpr std::size_t most_calls = 40;
 
 // SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): the next state is the last one plus a constant.
-class dice {
+class schedule_dice {
  public:
-  explicit dice(std::uint64_t seed) : state_{seed} {}
+  explicit schedule_dice(std::uint64_t seed) : state_{seed} {}
 
   int below(int limit) {
     state_ += 0x9e3779b97f4a7c15U;
@@ -74,7 +74,7 @@ class writer {
   }
 
   grad_schedule made_;
-  dice thrown_;
+  schedule_dice thrown_;
   bool spiced_ = false;       // other shapes, precisions, suspensions and whatever comes in between
   std::vector<int> on_host_;  // by op: how likely, in percent
   int next_id_ = 1;
@@ -363,7 +363,8 @@ grad_schedule random_schedule(schedule_shape shape, std::uint64_t seed) {
 }
 
 grad_schedule random_schedule(std::uint64_t seed) {
-  return random_schedule(static_cast<schedule_shape>(dice{seed}.below(schedule_shapes)), seed);
+  return random_schedule(static_cast<schedule_shape>(schedule_dice{seed}.below(schedule_shapes)),
+                         seed);
 }
 
 }  // namespace reprise::scenarios

@@ -14,7 +14,7 @@ namespace reprise::scenarios {
 
 namespace {
 
-enum class slip { none, state_read_too_late };
+enum class grad_out_of_memory_slip { none, state_read_too_late };
 
 constexpr int rows = 3;
 
@@ -78,7 +78,7 @@ constexpr auto released = static_cast<std::size_t>(eager_cause::released);
 
 // `early`, `starved` and `closing` share a pool, which the backward of `closing` closes, so `late`
 // has one of its own.
-template <slip made>
+template <grad_out_of_memory_slip made>
 void backward_without_memory(device_ref dev) {
   desk at{dev};
   byte_budget budget{byte_budget::unlimited};
@@ -109,7 +109,7 @@ void backward_without_memory(device_ref dev) {
   try {
     state.read(at.s);
   } catch (const stale_error&) {
-    if (made == slip::state_read_too_late) throw;
+    if (made == grad_out_of_memory_slip::state_read_too_late) throw;
     is_refused = true;
   }
   require(is_refused, "a state was read out of memory that was given back");
@@ -138,12 +138,12 @@ std::vector<scenario> grad_memory_scenarios() {
   return {
       {"backward_without_memory",
        "A first backward finds no memory: its pool is given back, and no gradient is lost.",
-       backward_without_memory<slip::none>,
+       backward_without_memory<grad_out_of_memory_slip::none>,
        {"graphed op: gave back a pool"},
        {{"state_read_too_late",
          "A state that a forward returned is read when its frame was given back.",
          {"thrown"},
-         backward_without_memory<slip::state_read_too_late>}}},
+         backward_without_memory<grad_out_of_memory_slip::state_read_too_late>}}},
   };
 }
 

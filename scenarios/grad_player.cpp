@@ -122,7 +122,7 @@ void player::play_until_end() {
       std::shared_ptr<checkpoint>& kept = spans_[call.id];
       if (call.what == act::span || kept == nullptr) {
         kept = std::make_shared<checkpoint>(fmt::format("span {}", call.id),
-                                            std::initializer_list{&counter_});
+                                            std::initializer_list<philox_counter*>{&counter_});
       }
       const std::shared_ptr<checkpoint> span = kept;  // one of the same number may lie in it
       expected_.begin(call);

@@ -13,8 +13,8 @@ namespace reprise::bench {
 namespace {
 
 constexpr int most_passes = 20;  // over all frames, a thousand calls each
-constexpr int warm_up_rounds = 3;
-constexpr layer_shape small{.inputs = 1, .rows = 1, .in = 64, .out = 64};
+constexpr int warm_up_passes = 3;
+constexpr layer_shape small_layer{.inputs = 1, .rows = 1, .in = 64, .out = 64};
 
 // So many ops, whose forwards are captured before any backward is: their frames share a pool.
 class frames_in_a_pool {
@@ -23,10 +23,10 @@ class frames_in_a_pool {
       : work_{device},
         timer_{work_, counts},
         sources_{memory, work_},
-        bare_{memory, work_, sources_, small.forward_nodes(), native_stream_of(work_)},
+        bare_{memory, work_, sources_, small_layer.forward_nodes(), native_stream_of(work_)},
         memory_{memory} {
     for (int i = 0; i < frames; ++i) {
-      ops_.emplace_back("in a pool", memory, work_, budget_, small,
+      ops_.emplace_back("in a pool", memory, work_, budget_, small_layer,
                         graphed_options{.conflict = recompute{}}, i);
     }
     forward_all();
@@ -65,7 +65,7 @@ class frames_in_a_pool {
     const spread backward = spread_of(backwards_.us);
     const std::string in = fmt::format(", {} frames", row.frames);
     row.forward = figure_of("forward replay" + in, std::move(forwards_), {1, 0, 0},
-                            fmt::format("bare, {} nodes", small.forward_nodes()), bare_.us());
+                            fmt::format("bare, {} nodes", small_layer.forward_nodes()), bare_.us());
     row.forward_behind_all = figure_of("forward replay behind all" + in, std::move(behind_all_),
                                        {1, 0, 0}, "forward replay", forward);
     row.voided_backward = figure_of("first backward, all voided" + in, std::move(voided_),
@@ -105,7 +105,7 @@ class frames_in_a_pool {
   }
 
   op_counts counts_of(subject& op, int seed, std::string what) {
-    subject eager{"eager", memory_, work_, budget_, small, {.record = false}, seed};
+    subject eager{"eager", memory_, work_, budget_, small_layer, {.record = false}, seed};
     op_counts counts{std::move(what), {}, {}, true};
     counts.equal = same_bits(work_, op, eager);
     counts.seen = op.op().counts();
@@ -148,7 +148,7 @@ pool_costs measure_pools(pool& memory, device_ref device, const call_counts& cou
   const auto passes = static_cast<std::size_t>(std::min(options.rounds, most_passes));
   const auto rounds = static_cast<std::size_t>(options.rounds);
   for (frames_in_a_pool& one : pools) {
-    for (int i = 0; i < warm_up_rounds; ++i) one.round();
+    for (int i = 0; i < warm_up_passes; ++i) one.round();
     one.pass();
     one.begin();
   }

@@ -20,14 +20,14 @@ struct all_ops {
   // In the order in which they were made, so that the same program does the same again.
   std::vector<std::pair<const graphed_core*, std::weak_ptr<graphed_core>>> living;
 };
-all_ops& ops() {
+all_ops& known_ops() {
   static auto* const all = new all_ops;
   return *all;
 }
 
 // Held by nobody who waits for an op's turn: whoever makes an op in a call would wait for himself.
 std::vector<std::shared_ptr<graphed_core>> living_ops() {
-  all_ops& all = ops();
+  all_ops& all = known_ops();
   const std::lock_guard held{all.guard};
   std::vector<std::shared_ptr<graphed_core>> living;
   for (const auto& [core, op] : all.living) {
@@ -92,7 +92,7 @@ graphed_core::graphed_core(erased_op op, byte_budget& budget, graphed_options op
 std::shared_ptr<graphed_core> graphed_core::make(erased_op op, byte_budget& budget,
                                                  const graphed_options& options) {
   auto made = std::make_shared<graphed_core>(std::move(op), budget, options);
-  all_ops& all = ops();
+  all_ops& all = known_ops();
   const std::lock_guard held{all.guard};
   all.living.emplace_back(made.get(), made);
   return made;
@@ -117,7 +117,7 @@ graphed_core::call_here::~call_here() {
 
 graphed_core::~graphed_core() {
   {
-    all_ops& all = ops();
+    all_ops& all = known_ops();
     const std::lock_guard held{all.guard};
     std::erase_if(all.living, [this](const auto& one) { return one.first == this; });
   }

@@ -15,7 +15,7 @@ namespace ops {
 
 namespace {
 
-constexpr std::int64_t tile = 64;  // columns that are summed side by side
+constexpr std::int64_t embedding_tile = 64;  // columns that are summed side by side
 
 // The rows of each token, in increasing order: those of token v are [begins[v], begins[v + 1]).
 struct rows_by_token {
@@ -52,17 +52,17 @@ struct table_grad {
   void columns(std::int64_t column, std::int64_t count) const {
     for (std::size_t v = 0; v + 1 < of.begins.size(); ++v) {
       const std::int64_t end = of.begins[v + 1];
-      float totals[tile] = {};
+      float totals[embedding_tile] = {};
       for (std::int64_t begin = of.begins[v]; begin < end; begin += sum_part) {
-        float sums[tile] = {};
+        float sums[embedding_tile] = {};
         for (std::int64_t l = begin; l < std::min(begin + sum_part, end); ++l) {
           const std::int64_t row = of.rows[static_cast<std::size_t>(l)];
-          float values[tile] = {};
+          float values[embedding_tile] = {};
           read_elements<const float>(dy + (row * width + column), static_cast<std::size_t>(count),
                                      values);
-          for (std::int64_t j = 0; j < tile; ++j) sums[j] += values[j];
+          for (std::int64_t j = 0; j < embedding_tile; ++j) sums[j] += values[j];
         }
-        for (std::int64_t j = 0; j < tile; ++j) totals[j] += sums[j];
+        for (std::int64_t j = 0; j < embedding_tile; ++j) totals[j] += sums[j];
       }
       if (REPRISE_MUTANT(absent_tokens_keep_their_gradient) && of.begins[v] == end) continue;
       put_row(dtable + (static_cast<std::int64_t>(v) * width + column), totals, count);
@@ -102,12 +102,14 @@ void embedding_grad_cpu(cpu_call& call, read<std::int32_t> tokens, read<float> d
   const table_grad sums{rows, dy.data(), dtable.data(), what, width};
   const std::int64_t terms = static_cast<std::int64_t>(tokens.size()) + vocabulary;
   const std::int64_t grain =
-      std::max<std::int64_t>(1, 16384 / (tile * std::max<std::int64_t>(1, terms)));
-  call.parallel_for((width + tile - 1) / tile, grain, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t at = first; at < last; ++at) {
-      sums.columns(at * tile, std::min(tile, width - at * tile));
-    }
-  });
+      std::max<std::int64_t>(1, 16384 / (embedding_tile * std::max<std::int64_t>(1, terms)));
+  call.parallel_for((width + embedding_tile - 1) / embedding_tile, grain,
+                    [&](std::int64_t first, std::int64_t last) {
+                      for (std::int64_t at = first; at < last; ++at) {
+                        sums.columns(at * embedding_tile,
+                                     std::min(embedding_tile, width - at * embedding_tile));
+                      }
+                    });
 }
 
 }  // namespace ops

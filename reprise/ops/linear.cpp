@@ -297,7 +297,7 @@ namespace {
 constexpr const char* in_parts = "linear.cu: the CPU's order of sums, products fused";
 
 template <class A>
-void add_type(kernel_registry& registry) {
+void add_linear_of(kernel_registry& registry) {
   registry.add(linear<A>, {
     {device_kind::cpu, "generic", ops::linear_cpu<ops::generic_rung, A>},
 #if defined(REPRISE_X86_RUNGS)
@@ -339,8 +339,8 @@ void add_type(kernel_registry& registry) {
 }  // namespace
 
 void add_linear(kernel_registry& registry) {
-  add_type<float>(registry);
-  add_type<bf16>(registry);
+  add_linear_of<float>(registry);
+  add_linear_of<bf16>(registry);
   registry.add(column_sum, {{device_kind::cpu, "generic", ops::column_sum_cpu},
                             {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(ops::column_sum_cuda)}});
 }

@@ -24,7 +24,7 @@ namespace {
 constexpr float norm_eps = 1e-5F;
 
 template <class T>
-read<T> read_of(view<T> from) {
+read<T> to_read(view<T> from) {
   return read<T>{from};
 }
 
@@ -162,7 +162,7 @@ void sdm_layer<B>::forward(forward_scope& run) const {
   const parts p = make_parts(sizes, save);
   const view<float> z = run.scratch<float>({m, in_.n()});
   in_.forward(run, run[x], z);
-  launch(run, sdm_split, read_of(z), write(p.v), write(p.first), write(p.second), write(p.beta),
+  launch(run, sdm_split, to_read(z), write(p.v), write(p.first), write(p.second), write(p.beta),
          write(p.g), width, options_.key_width, options_.retention);
   const view<float> first_scores = run.scratch<float>({2 * m, options_.side});
   const view<float> second_scores = run.scratch<float>({2 * m, options_.side});
@@ -177,11 +177,11 @@ void sdm_layer<B>::forward(forward_scope& run) const {
 
   const view<float> normed = run.save<float>("normed readings", {m, width});
   const view<float> stats = run.save<float>("mean and inverse deviation", {m, 2});
-  launch(run, layer_norm_saving, read_of(readings), read<float>{nn::values_of(*gain_)},
+  launch(run, layer_norm_saving, to_read(readings), read<float>{nn::values_of(*gain_)},
          read<float>{nn::values_of(*bias_)}, write(normed), write(stats), width, norm_eps);
   const view<float> change = run.scratch<float>({m, width});
   out_.forward(run, normed, change);
-  launch(run, add, read<float>{run[x]}, read_of(change), write(run.make(y, {m, width})));
+  launch(run, add, read<float>{run[x]}, to_read(change), write(run.make(y, {m, width})));
 }
 
 template <element B>
@@ -204,11 +204,11 @@ void sdm_layer<B>::backward_in(backward_scope& run) const {
   const read<float> stats{run.saved<float>("mean and inverse deviation")};
   out_.backward(run, run.saved<float>("normed readings"), dy, dnormed);
   launch(run, layer_norm_input_grad, readings, read<float>{nn::values_of(*gain_)}, stats,
-         read_of(dnormed), write(dreadings), width);
+         to_read(dnormed), write(dreadings), width);
   if (trains_norm_) {
     const delivery gain = run.add_to(*gain_);
     const delivery bias = run.add_to(*bias_);
-    launch(run, layer_norm_weight_grad, readings, stats, read_of(dnormed), inout<float>{gain.to},
+    launch(run, layer_norm_weight_grad, readings, stats, to_read(dnormed), inout<float>{gain.to},
            inout<float>{bias.to}, read<std::int32_t>{gain.rule}, read<std::int32_t>{bias.rule},
            width);
   }
@@ -230,10 +230,10 @@ void sdm_layer<B>::backward_in(backward_scope& run) const {
   const view<float> dfirst_scores = floats({2 * m, options_.side});
   const view<float> dsecond_scores = floats({2 * m, options_.side});
   const auto half = static_cast<std::size_t>(m * options_.side);
-  launch(run, product_key_grad, read_of(p.k_idx), read_of(p.k_val), read_of(of.k_val),
+  launch(run, product_key_grad, to_read(p.k_idx), to_read(p.k_val), to_read(of.k_val),
          write(dfirst_scores.subview(0, half)), write(dsecond_scores.subview(0, half)),
          options_.side, sizes.writes);
-  launch(run, product_key_grad, read_of(p.q_idx), read_of(p.q_val), read_of(of.q_val),
+  launch(run, product_key_grad, to_read(p.q_idx), to_read(p.q_val), to_read(of.q_val),
          write(dfirst_scores.subview(half, half)), write(dsecond_scores.subview(half, half)),
          options_.side, sizes.reads);
   const view<float> dfirst = floats({2 * m, options_.key_width});
@@ -242,15 +242,15 @@ void sdm_layer<B>::backward_in(backward_scope& run) const {
   second_keys_.backward(run, p.second, dsecond_scores, dsecond);
 
   const view<float> dz = floats({m, in_.n()});
-  launch(run, sdm_join, read_of(of.v), read_of(dfirst), read_of(dsecond), read_of(of.beta),
-         read_of(of.g), read_of(p.beta), read_of(p.g), write(dz), width, options_.key_width);
+  launch(run, sdm_join, to_read(of.v), to_read(dfirst), to_read(dsecond), to_read(of.beta),
+         to_read(of.g), to_read(p.beta), to_read(p.g), write(dz), width, options_.key_width);
   if (!run.wants(x)) {
     in_.backward(run, run.saved(x), dz, {});
     return;
   }
   const view<float> through = floats({m, width});
   in_.backward(run, run.saved(x), dz, through);
-  launch(run, add, read<float>{dy}, read_of(through), write(run.grad(x)));
+  launch(run, add, read<float>{dy}, to_read(through), write(run.grad(x)));
 }
 
 template <element B>
@@ -280,7 +280,7 @@ void sdm_layer<B>::step(step_scope& run, view<const float> x_in, view<B> bank,
   const parts p = make_parts(sizes, scratch);
   const view<float> z = run.scratch<float>({m, in_.n()});
   in_.apply(run, x_in, z);
-  launch(run, sdm_split, read_of(z), write(p.v), write(p.first), write(p.second), write(p.beta),
+  launch(run, sdm_split, to_read(z), write(p.v), write(p.first), write(p.second), write(p.beta),
          write(p.g), sizes.width, options_.key_width, options_.retention);
   const view<float> first_scores = run.scratch<float>({2 * m, options_.side});
   const view<float> second_scores = run.scratch<float>({2 * m, options_.side});
@@ -289,14 +289,14 @@ void sdm_layer<B>::step(step_scope& run, view<const float> x_in, view<B> bank,
   address(run, sizes, first_scores, second_scores, p);
 
   const view<float> readings = run.scratch<float>({m, sizes.width});
-  launch(run, sdm_step<B>, inout<B>{bank}, read_of(p.k_idx), read_of(p.k_val), read_of(p.v),
-         read_of(p.beta), read_of(p.g), read_of(p.q_idx), read_of(p.q_val), write(readings), sizes);
+  launch(run, sdm_step<B>, inout<B>{bank}, to_read(p.k_idx), to_read(p.k_val), to_read(p.v),
+         to_read(p.beta), to_read(p.g), to_read(p.q_idx), to_read(p.q_val), write(readings), sizes);
   const view<float> normed = run.scratch<float>({m, sizes.width});
-  launch(run, layer_norm, read_of(readings), read<float>{nn::values_of(*gain_)},
+  launch(run, layer_norm, to_read(readings), read<float>{nn::values_of(*gain_)},
          read<float>{nn::values_of(*bias_)}, write(normed), sizes.width, norm_eps);
   const view<float> change = run.scratch<float>({m, sizes.width});
   out_.apply(run, normed, change);
-  launch(run, add, read<float>{x_in}, read_of(change), write(to));
+  launch(run, add, read<float>{x_in}, to_read(change), write(to));
 }
 
 template class sdm_layer<float>;
