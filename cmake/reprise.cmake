@@ -31,11 +31,6 @@ if(REPRISE_SANITIZE)
   target_compile_options(reprise_options INTERFACE
     -fsanitize=${REPRISE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(reprise_options INTERFACE -fsanitize=${REPRISE_SANITIZE})
-  if(REPRISE_SANITIZE MATCHES undefined AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # Half of the compile time. The address sanitizer finds a null that is used; the fuzz preset,
-    # which clang compiles, has both.
-    target_compile_options(reprise_options INTERFACE -fno-sanitize=null,alignment)
-  endif()
 endif()
 if(REPRISE_MUTANTS)
   target_compile_definitions(reprise_options INTERFACE $<BUILD_INTERFACE:REPRISE_MUTANTS>)

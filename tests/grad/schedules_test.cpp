@@ -31,7 +31,7 @@ using scenarios::random_schedule;
 using scenarios::schedule_from;
 using scenarios::shortened;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(REPRISE_SANITIZED)
 constexpr std::uint64_t default_seeds = 40;
 constexpr std::uint64_t seeds_of_real_devices = 30;
 #else

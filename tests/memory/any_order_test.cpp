@@ -16,7 +16,7 @@ namespace {
 using memory::memory_options;
 
 std::uint64_t seeds_to_run() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(REPRISE_SANITIZED)
   constexpr std::uint64_t few = 3;
 #else
   constexpr std::uint64_t few = 12;
