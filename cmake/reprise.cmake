@@ -17,7 +17,11 @@ endif()
 # sanitizers, without which libraries that were built with them do not link.
 add_library(reprise_options INTERFACE)
 target_compile_options(reprise_options INTERFACE
-  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-ffp-contract=off>>)
+  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wnon-virtual-dtor;-ffp-contract=off>>)
+# Where files are compiled as one, a parameter may have the name of a function in another file.
+set(one_by_one $<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>)
+target_compile_options(reprise_options INTERFACE
+  $<BUILD_INTERFACE:$<$<AND:$<COMPILE_LANGUAGE:CXX>,${one_by_one}>:-Wshadow>>)
 target_compile_options(reprise_options INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>
   $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffp-contract=off>>)
@@ -86,6 +90,8 @@ function(reprise_room name)
     set(reach INTERFACE)
   endif()
   add_library(reprise_${name} ${ROOM_SOURCES})
+  set_target_properties(reprise_${name} PROPERTIES
+    UNITY_BUILD ${REPRISE_UNITY} UNITY_BUILD_BATCH_SIZE 0)  # 0: all of its .cpp files are one
   add_library(reprise::${name} ALIAS reprise_${name})
   target_link_libraries(reprise_${name} ${reach} reprise_options)
   foreach(other ${ROOM_NEEDS})
