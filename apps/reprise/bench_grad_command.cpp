@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -210,23 +209,23 @@ void run(const command_line& typed, int& exit_code) {
 
 }  // namespace
 
-void add_bench_grad(CLI::App& bench, int& exit_code) {
-  CLI::App* verb = bench.add_subcommand(
+void add_bench_grad(verb_ref bench, int& exit_code) {
+  const verb_ref verb = bench.add_subcommand(
       "grad", "forwards and backwards that are replayed, beside the bare launch");
-  verb->footer("Example: reprise bench grad --device auto --rounds 1000 --json");
+  verb.footer("Example: reprise bench grad --device auto --rounds 1000 --json");
   const auto typed = std::make_shared<command_line>();
   command_line& t = *typed;
-  verb->add_option("--rounds", t.options.rounds, "of calls [500]")->option_text("N");
-  verb->add_option("--frames", t.options.frames, "in one pool, for each pool [10,1000]")
-      ->delimiter(',')
-      ->option_text("N,N,…");
-  verb->add_option("--ops", t.options.ops, "that are made, run and destroyed [1000]")
-      ->option_text("N");
-  verb->add_option("--steps", t.options.steps, "of training [100]")->option_text("N");
-  verb->add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
-      ->option_text("NAME");
-  add_output_options(*verb, t.output);
-  verb->callback([typed, &exit_code] { run(*typed, exit_code); });
+  verb.add_option("--rounds", t.options.rounds, "of calls [500]").option_text("N");
+  verb.add_option("--frames", t.options.frames, "in one pool, for each pool [10,1000]")
+      .delimiter(',')
+      .option_text("N,N,…");
+  verb.add_option("--ops", t.options.ops, "that are made, run and destroyed [1000]")
+      .option_text("N");
+  verb.add_option("--steps", t.options.steps, "of training [100]").option_text("N");
+  verb.add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
+      .option_text("NAME");
+  add_output_options(verb, t.output);
+  verb.callback([typed, &exit_code] { run(*typed, exit_code); });
 }
 
 }  // namespace reprise::app

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -226,25 +225,25 @@ void run(command_line& typed, int& exit_code) {
 
 }  // namespace
 
-void add_bench_sdm(CLI::App& bench, int& exit_code) {
-  CLI::App* verb = bench.add_subcommand(
+void add_bench_sdm(verb_ref bench, int& exit_code) {
+  const verb_ref verb = bench.add_subcommand(
       "sdm", "the sparse-delta-memory op and its layer, beside the bytes that they move");
-  verb->footer(
+  verb.footer(
       "small: 2 streams of 128 tokens, 1024 slots of width 256. large: 8192 tokens, 36864 slots "
       "of\n"
       "width 768; on a CPU it takes minutes, and some GB of memory.\n"
       "Example: reprise bench sdm --device auto --rounds 50 --json");
   const auto typed = std::make_shared<command_line>();
   command_line& t = *typed;
-  verb->add_option("--rounds", t.options.rounds, "of calls [20]")->option_text("N");
-  verb->add_option("--sizes", t.options.sizes, "small, large [all on a GPU, else small]")
-      ->delimiter(',')
-      ->option_text("NAME,…");
-  verb->add_flag("--no-growth", t.no_growth, "leave out what more and more slots cost");
-  verb->add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
-      ->option_text("NAME");
-  add_output_options(*verb, t.output);
-  verb->callback([typed, &exit_code] { run(*typed, exit_code); });
+  verb.add_option("--rounds", t.options.rounds, "of calls [20]").option_text("N");
+  verb.add_option("--sizes", t.options.sizes, "small, large [all on a GPU, else small]")
+      .delimiter(',')
+      .option_text("NAME,…");
+  verb.add_flag("--no-growth", t.no_growth, "leave out what more and more slots cost");
+  verb.add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
+      .option_text("NAME");
+  add_output_options(verb, t.output);
+  verb.callback([typed, &exit_code] { run(*typed, exit_code); });
 }
 
 }  // namespace reprise::app

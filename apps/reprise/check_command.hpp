@@ -2,13 +2,11 @@
 // check_sdm_command.hpp has.
 #pragma once
 
-namespace CLI {
-class App;
-}
+#include "apps/reprise/verb.hpp"
 
 namespace reprise::app {
 
 // Adds the verb and what it can check; 1 becomes the exit code when a bound is passed.
-void add_check(CLI::App& root, int& exit_code);
+void add_check(verb_ref root, int& exit_code);
 
 }  // namespace reprise::app

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -90,19 +89,19 @@ std::string failure_of(const std::vector<sdm_run>& runs) {
 
 }  // namespace
 
-void add_check_sdm(CLI::App& check, int& exit_code) {
-  CLI::App* sdm =
+void add_check_sdm(verb_ref check, int& exit_code) {
+  const verb_ref sdm =
       check.add_subcommand("sdm", "the sparse-delta-memory op, over case files with known results");
-  sdm->footer(
+  sdm.footer(
       "Runs each case at each of its chunk sizes, forward and backward: in f32 and bf16 on\n"
       "the device, and in f64 on the CPU. Errors are over the largest magnitude of a quantity;\n"
       "tolerances are 1e-9 in f64, 2e-5 in f32 and 2e-2 in bf16.\n\n"
       "Example: reprise check sdm cases/ --device cpu --json");
   const auto typed = std::make_shared<typed_options>();
-  sdm->add_option("paths", typed->paths, "case files, or folders of them")->required();
-  sdm->add_option("--device", typed->device, "auto, cpu, cuda:N or sim:seed=N [auto]");
-  add_output_options(*sdm, typed->output);
-  sdm->callback([typed, &exit_code] {
+  sdm.add_option("paths", typed->paths, "case files, or folders of them").required();
+  sdm.add_option("--device", typed->device, "auto, cpu, cuda:N or sim:seed=N [auto]");
+  add_output_options(sdm, typed->output);
+  sdm.callback([typed, &exit_code] {
     check_json_target(typed->output);
     const std::vector<sdm_run> runs =
         check_sdm(typed->device, read_sdm_cases({typed->paths.begin(), typed->paths.end()}));

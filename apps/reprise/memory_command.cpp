@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -79,13 +78,13 @@ void run(const command_line& typed, int& exit_code) {
 
 // What is no number is refused here, what is out of range by memory::check.
 template <class Number>
-void add_number(CLI::App& verb, const char* name, Number& into, const char* what) {
+void add_number(verb_ref verb, const char* name, Number& into, const char* what) {
   verb.add_option(name, into, fmt::format("{} [{}]", what, into))
-      ->option_text("N")
-      ->check(whole_number);
+      .option_text("N")
+      .check(whole_number);
 }
 
-void add_model_options(CLI::App& verb, command_line& t) {
+void add_model_options(verb_ref verb, command_line& t) {
   memory_options& o = t.options;
   add_number(verb, "--batch", o.batch, "streams of a micro-batch");
   add_number(verb, "--context", o.context, "bytes of a stream");
@@ -96,64 +95,64 @@ void add_model_options(CLI::App& verb, command_line& t) {
   add_number(verb, "--reads", o.reads, "slots that a byte reads");
   add_number(verb, "--key-width", o.key_width, "of half a key");
   add_number(verb, "--chunk", o.chunk, "bytes that are computed at once; for speed");
-  verb.add_option("--storage", t.storage, "of memories [f32]")->option_text("f32|bf16");
+  verb.add_option("--storage", t.storage, "of memories [f32]").option_text("f32|bf16");
   verb.add_option("--saved-rows", t.rows, "what the backward finds of them [stored]")
-      ->option_text("stored|fp8|int4");
+      .option_text("stored|fp8|int4");
   verb.add_flag("--wide-bank-grad", o.wide_bank_grad,
                 "gradients of memories in f32, whatever they are stored in");
 }
 
-void add_training_options(CLI::App& verb, command_line& t) {
+void add_training_options(verb_ref verb, command_line& t) {
   memory_options& o = t.options;
   verb.add_option("--text", t.text, "what to train on [workloads/memory/genesis.txt]")
-      ->option_text("FILE")
-      ->check(not_empty);
+      .option_text("FILE")
+      .check(not_empty);
   add_number(verb, "--steps", o.steps, "of training");
   add_number(verb, "--accumulate", o.accumulate, "micro-batches of a step, forwards first");
   verb.add_option("--on-conflict", t.conflict,
                   "a second forward while a backward is owed (docs/training.md) [hold]")
-      ->option_text("hold|recompute|slots:N");
+      .option_text("hold|recompute|slots:N");
   add_number(verb, "--regions", o.regions, "checkpointed spans of the network; 1: none");
   verb.add_option("--learning-rate", o.learning_rate, fmt::format("of AdamW [{}]", o.learning_rate))
-      ->option_text("X")
-      ->check(not_empty);
+      .option_text("X")
+      .check(not_empty);
   add_number(verb, "--seed", o.seed, "of weights, batches and the sample");
 }
 
-void add_sample_options(CLI::App& verb, command_line& t) {
+void add_sample_options(verb_ref verb, command_line& t) {
   memory_options& o = t.options;
   verb.add_option("--prompt", o.prompt, fmt::format("what the sample goes on from [{}]", o.prompt))
-      ->option_text("TEXT");
+      .option_text("TEXT");
   add_number(verb, "--sample", o.sample, "bytes of it; 0: none");
   verb.add_option("--temperature", o.temperature,
                   fmt::format("of it; 0: the likeliest byte [{}]", o.temperature))
-      ->option_text("T")
-      ->check(not_empty);
+      .option_text("T")
+      .check(not_empty);
 }
 
 }  // namespace
 
-void add_memory(CLI::App& root, int& exit_code) {
-  CLI::App* verb =
+void add_memory(verb_ref root, int& exit_code) {
+  const verb_ref verb =
       root.add_subcommand("memory", "a model with sparse memories, trained on a text by replays");
-  verb->footer("Example: reprise run memory --accumulate 2 --on-conflict slots:2 --verify --json");
+  verb.footer("Example: reprise run memory --accumulate 2 --on-conflict slots:2 --verify --json");
   const auto typed = std::make_shared<command_line>();
   command_line& t = *typed;
 
-  add_training_options(*verb, t);
-  add_model_options(*verb, t);
-  add_sample_options(*verb, t);
-  verb->add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
-      ->option_text("NAME");
-  verb->add_option("--threads", t.threads, "of the cpu [all]")
-      ->option_text("N")
-      ->check(whole_number)
-      ->check(CLI::Range(1, 1024));
-  verb->add_flag("--eager", t.options.eager, "no capture at all: the plain run");
-  verb->add_flag("--verify", t.options.verify,
-                 "train a plain run beside, and compare after each step, bit for bit");
-  add_output_options(*verb, t.output);
-  verb->callback([typed, &exit_code] { run(*typed, exit_code); });
+  add_training_options(verb, t);
+  add_model_options(verb, t);
+  add_sample_options(verb, t);
+  verb.add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
+      .option_text("NAME");
+  verb.add_option("--threads", t.threads, "of the cpu [all]")
+      .option_text("N")
+      .check(whole_number)
+      .range(1, 1024);
+  verb.add_flag("--eager", t.options.eager, "no capture at all: the plain run");
+  verb.add_flag("--verify", t.options.verify,
+                "train a plain run beside, and compare after each step, bit for bit");
+  add_output_options(verb, t.output);
+  verb.callback([typed, &exit_code] { run(*typed, exit_code); });
 }
 
 }  // namespace reprise::app

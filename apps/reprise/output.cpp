@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -14,11 +13,10 @@
 
 namespace reprise::app {
 
-void add_output_options(CLI::App& verb, output_options& into) {
+void add_output_options(verb_ref verb, output_options& into) {
   verb.add_option("--json", into.json, "write one JSON value to FILE, or to stdout (-)")
-      ->expected(0, 1)
-      ->default_str("-")
-      ->option_text("[FILE|-]");
+      .alone_means("-")
+      .option_text("[FILE|-]");
   verb.add_flag("--quiet", into.quiet, "print no text and no progress");
 }
 

@@ -7,9 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace CLI {
-class App;
-}
+#include "apps/reprise/verb.hpp"
 
 namespace reprise::app {
 
@@ -21,7 +19,7 @@ struct output_options {
   std::FILE* people() const { return json ? stderr : stdout; }
 };
 
-void add_output_options(CLI::App& verb, output_options& into);
+void add_output_options(verb_ref verb, output_options& into);
 
 // Throws usage_error, naming the option, when the file cannot be created; `otherwise` says what
 // else could be given. Call it before any long work.
