@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -166,23 +165,23 @@ void run(const command_line& typed, int& exit_code) {
 
 }  // namespace
 
-void add_bench_train(CLI::App& bench, int& exit_code) {
-  CLI::App* verb = bench.add_subcommand(
+void add_bench_train(verb_ref bench, int& exit_code) {
+  const verb_ref verb = bench.add_subcommand(
       "train", "a training step: eager, by recordings of its parts, and as one recording");
-  verb->footer("Example: reprise bench train --device auto --batch 32 --steps 200 --json");
+  verb.footer("Example: reprise bench train --device auto --batch 32 --steps 200 --json");
   const auto typed = std::make_shared<command_line>();
   command_line& t = *typed;
-  verb->add_option("--batch", t.options.batches, "rows of a step, for each size [32,512]")
-      ->delimiter(',')
-      ->option_text("N,N,…");
-  verb->add_option("--layers", t.options.layers, "of the network [24]")->option_text("N");
-  verb->add_option("--width", t.options.width, "of each [256]")->option_text("N");
-  verb->add_option("--steps", t.options.steps, "that are measured [50]")->option_text("N");
-  verb->add_flag("--no-peer", t.no_peer, "do not ask PyTorch, where it is installed");
-  verb->add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
-      ->option_text("NAME");
-  add_output_options(*verb, t.output);
-  verb->callback([typed, &exit_code] { run(*typed, exit_code); });
+  verb.add_option("--batch", t.options.batches, "rows of a step, for each size [32,512]")
+      .delimiter(',')
+      .option_text("N,N,…");
+  verb.add_option("--layers", t.options.layers, "of the network [24]").option_text("N");
+  verb.add_option("--width", t.options.width, "of each [256]").option_text("N");
+  verb.add_option("--steps", t.options.steps, "that are measured [50]").option_text("N");
+  verb.add_flag("--no-peer", t.no_peer, "do not ask PyTorch, where it is installed");
+  verb.add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
+      .option_text("NAME");
+  add_output_options(verb, t.output);
+  verb.callback([typed, &exit_code] { run(*typed, exit_code); });
 }
 
 }  // namespace reprise::app
