@@ -1,6 +1,7 @@
 #include "apps/reprise/verb.hpp"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -78,6 +79,8 @@ template option_ref verb_ref::add_option(const char*, float&, const std::string&
 template option_ref verb_ref::add_option(const char*, std::int64_t&, const std::string&) const;
 template option_ref verb_ref::add_option(const char*, std::uint64_t&, const std::string&) const;
 template option_ref verb_ref::add_option(const char*, std::string&, const std::string&) const;
+template option_ref verb_ref::add_option(const char*, std::filesystem::path&,
+                                         const std::string&) const;
 template option_ref verb_ref::add_option(const char*, std::optional<float>&,
                                          const std::string&) const;
 template option_ref verb_ref::add_option(const char*, std::optional<std::int64_t>&,
