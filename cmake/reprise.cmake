@@ -18,10 +18,12 @@ endif()
 add_library(reprise_options INTERFACE)
 target_compile_options(reprise_options INTERFACE
   $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wnon-virtual-dtor;-ffp-contract=off>>)
-# Where files are compiled as one, a parameter may have the name of a function in another file.
-set(one_by_one $<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>)
+# Where files are compiled as one, a parameter may have the name of a function in another file, and
+# g++ takes each of them for a header, whose anonymous namespaces it warns of.
+set(as_one $<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>)
 target_compile_options(reprise_options INTERFACE
-  $<BUILD_INTERFACE:$<$<AND:$<COMPILE_LANGUAGE:CXX>,${one_by_one}>:-Wshadow>>)
+  $<BUILD_INTERFACE:$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:${as_one}>>:-Wshadow>>
+  $<BUILD_INTERFACE:$<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,${as_one}>:-Wno-subobject-linkage>>)
 target_compile_options(reprise_options INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>
   $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffp-contract=off>>)
