@@ -33,6 +33,7 @@ present() {
     librapidcheck-dev) header rapidcheck.h ;;
     libpng-dev) header png.h ;;
     zlib1g-dev) header zlib.h ;;
+    dataset-fashion-mnist) [[ -e /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz ]] ;;
     *) false ;;
   esac >/dev/null
 }

@@ -133,22 +133,9 @@ denoise_options options_of(const command_line& typed) {
   return options;
 }
 
-void check_sheet_target(const command_line& typed) {
-  namespace fs = std::filesystem;
-  check_file_target("--out", typed.sheet);
-  std::error_code ignored;
-  if (fs::exists(typed.sheet, ignored) && !fs::is_regular_file(typed.sheet, ignored)) {
-    throw usage_error{
-        fmt::format("--out {:?}: it is no regular file; give a file name", typed.sheet)};
-  }
-  const bool one_file = typed.output.json && fs::weakly_canonical(typed.sheet, ignored) ==
-                                                 fs::weakly_canonical(*typed.output.json, ignored);
-  if (one_file) throw usage_error{"--out and --json name one file; give two"};
-}
-
 void run(const command_line& typed, int& exit_code) {
   check_json_target(typed.output);
-  if (!typed.sheet.empty()) check_sheet_target(typed);
+  if (!typed.sheet.empty()) check_picture_target("--out", typed.sheet, typed.output);
   denoise_options options = options_of(typed);
   options.requests =
       requests_of(typed, denoise::read_denoiser_config(options.model / "config.json"));

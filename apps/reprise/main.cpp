@@ -22,6 +22,7 @@
 #include "apps/reprise/memory_command.hpp"
 #include "apps/reprise/output.hpp"
 #include "apps/reprise/sim_command.hpp"
+#include "apps/reprise/train_command.hpp"
 #include "apps/reprise/version.hpp"
 #include "reprise/base/error.hpp"
 
@@ -63,6 +64,7 @@ int run(int argc, char** argv) {
   reprise::app::add_decode(*workloads, exit_code);
   reprise::app::add_denoise(*workloads, exit_code);
   reprise::app::add_memory(*workloads, exit_code);
+  reprise::app::add_train(*workloads, exit_code);
   CLI::App* benches = root.add_subcommand("bench", "measure, and hold the figures to what ran");
   benches->require_subcommand(1);
   benches->footer("Example: reprise bench replay --json");

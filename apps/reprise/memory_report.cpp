@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "apps/reprise/cache_json.hpp"
+#include "apps/reprise/grad_figures.hpp"
 #include "apps/reprise/run_figures.hpp"
 #include "apps/reprise/utf8.hpp"
 #include "apps/reprise/version.hpp"
@@ -36,42 +37,17 @@ grad_counts total_of(const run_counts& counts) {
   return all;
 }
 
-nlohmann::json eager_json(const std::array<std::uint64_t, eager_causes>& counts) {
-  nlohmann::json by_cause = nlohmann::json::object();
-  for (std::size_t i = 0; i < eager_causes; ++i) {
-    if (counts[i] != 0) by_cause[std::string{name_of(static_cast<eager_cause>(i))}] = counts[i];
-  }
-  return by_cause;
-}
-
-nlohmann::json counts_json(const grad_counts& counts) {
-  return {{"forward_captured", counts.forward_capture},
-          {"forward_shared", counts.forward_shared},
-          {"forward_replayed", counts.forward_replay},
-          {"forward_eager", eager_json(counts.eager_forward)},
-          {"backward_captured", counts.backward_capture},
-          {"backward_replayed", counts.backward_replay},
-          {"backward_eager", eager_json(counts.eager_backward)},
-          {"stale_replays", counts.stale_replay},
-          {"stale_by_pool", counts.stale_by_pool}};
-}
-
 // The layers of the network added up: one by one they are many, and mostly the same.
 nlohmann::json counts_json(const run_counts& counts) {
   run_counts network = counts;
   network.ops.erase(network.ops.begin());
   network.ops.pop_back();
-  return {{"embedding", counts_json(counts.ops.front().counts)},
-          {"network", counts_json(total_of(network))},
-          {"loss", counts_json(counts.ops.back().counts)},
-          {"total", counts_json(total_of(counts))},
+  return {{"embedding", as_json(counts.ops.front().counts)},
+          {"network", as_json(total_of(network))},
+          {"loss", as_json(counts.ops.back().counts)},
+          {"total", as_json(total_of(counts))},
           {"updates", as_json(counts.updates)},
           {"sample", as_json(counts.samples)}};
-}
-
-// As it was typed: 0.005 and not the nearest f32 in 17 digits.
-nlohmann::json as_typed(float value) {
-  return nlohmann::json::parse(fmt::format("{}", value));
 }
 
 nlohmann::json options_json(const memory_options& o) {
@@ -99,23 +75,6 @@ nlohmann::json options_json(const memory_options& o) {
           {"temperature", as_typed(o.temperature)},
           {"eager", o.eager},
           {"verify", o.verify}};
-}
-
-std::string eager_text(const std::array<std::uint64_t, eager_causes>& counts) {
-  std::string text;
-  for (std::size_t i = 0; i < eager_causes; ++i) {
-    if (counts[i] == 0) continue;
-    text += fmt::format(", {} {}", name_of(static_cast<eager_cause>(i)), counts[i]);
-  }
-  return text.empty() ? ", eager 0" : ", eager by" + text.substr(1);
-}
-
-void print_calls(std::FILE* to, const grad_counts& counts) {
-  fmt::print(to, "  forwards    captured {}, replayed {}{}; replayed again {}\n",
-             counts.forward_capture, counts.forward_replay, eager_text(counts.eager_forward),
-             counts.stale_replay);
-  fmt::print(to, "  backwards   captured {}, replayed {}{}\n", counts.backward_capture,
-             counts.backward_replay, eager_text(counts.eager_backward));
 }
 
 void print_sample(std::FILE* to, const memory_report& report, const memory_options& options) {

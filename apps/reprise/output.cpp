@@ -44,6 +44,20 @@ void check_json_target(const output_options& options) {
   check_file_target("--json", *options.json, ", or - for stdout");
 }
 
+void check_picture_target(std::string_view option, const std::string& file,
+                          const output_options& options) {
+  namespace fs = std::filesystem;
+  check_file_target(option, file);
+  std::error_code ignored;
+  if (fs::exists(file, ignored) && !fs::is_regular_file(file, ignored)) {
+    throw usage_error{
+        fmt::format("{} {:?}: it is no regular file; give a file name", option, file)};
+  }
+  const bool one_file = options.json && fs::weakly_canonical(file, ignored) ==
+                                            fs::weakly_canonical(*options.json, ignored);
+  if (one_file) throw usage_error{fmt::format("{} and --json name one file; give two", option)};
+}
+
 void write_json(const output_options& options, const nlohmann::json& value) {
   const std::string text = value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
   if (*options.json == "-") {

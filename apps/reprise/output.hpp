@@ -26,6 +26,9 @@ void add_output_options(verb_ref verb, output_options& into);
 void check_file_target(std::string_view option, const std::string& file,
                        std::string_view otherwise = "");
 void check_json_target(const output_options& options);
+// Of a picture, which is written whole: nothing but a regular file, and not the JSON's.
+void check_picture_target(std::string_view option, const std::string& file,
+                          const output_options& options);
 void write_json(const output_options& options, const nlohmann::json& value);
 
 // One line on stderr, and nothing where that is closed.

@@ -64,6 +64,17 @@ void verb_ref::callback(std::function<void()> run) const {
   of_->callback(std::move(run));
 }
 
+bool verb_ref::has_subcommand() const {
+  return !of_->get_subcommands().empty();
+}
+
+std::string verb_ref::given_option() const {
+  for (const CLI::Option* option : of_->get_options()) {
+    if (option->count() != 0) return option->get_name();
+  }
+  return {};
+}
+
 option_ref verb_ref::add_flag(const char* name, bool& into, const std::string& what) const {
   return option_ref{of_->add_flag(name, into, what)};
 }

@@ -47,8 +47,13 @@ class verb_ref {
   // What stands below the options in its help.
   void footer(const char* text) const;
   void require_subcommand(int count) const;
-  // Runs when the verb was given and all of the line was understood.
+  // Runs when the verb was given and all of the line was understood. One below it runs before it.
   void callback(std::function<void()> run) const;
+
+  // When it runs: whether a verb below it was given, and the first of its own options that was;
+  // empty: none was.
+  bool has_subcommand() const;
+  std::string given_option() const;
 
   option_ref add_flag(const char* name, bool& into, const std::string& what) const;
   // Value: one of those at the end of verb.cpp. `into` lives as long as the verb.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <numeric>
 #include <string_view>
@@ -9,7 +11,7 @@
 #include <vector>
 
 #include "reprise/base/clock.hpp"
-#include "reprise/telemetry/log.hpp"
+#include "reprise/telemetry/muted_lines.hpp"
 #include "workloads/memory/comparison.hpp"
 #include "workloads/memory/sampling.hpp"
 #include "workloads/memory/text.hpp"
@@ -66,30 +68,15 @@ class memory_run {
   step_counts sampled_;
 };
 
-// While it lives: an op tells once why it runs eagerly, which is no news where it is planned. How
-// often that was is held to the plan all the same.
-class planned_is_not_told {
- public:
-  planned_is_not_told() : before_{set_log_sink({})} {
-    set_log_sink([this](std::string_view line) {
-      for (const eager_cause cause : {eager_cause::suspended, eager_cause::hold}) {
-        const std::string told = fmt::format(" runs eagerly ({}): ", name_of(cause));
-        if (line.find(told) != std::string_view::npos) return;
-      }
-      if (before_) {
-        before_(line);
-      } else {
-        fmt::print(stderr, "reprise: {}\n", line);
-      }
-    });
-  }
-  ~planned_is_not_told() { set_log_sink(before_); }
-  planned_is_not_told(const planned_is_not_told&) = delete;
-  planned_is_not_told& operator=(const planned_is_not_told&) = delete;
-
- private:
-  log_sink before_;  // empty: the default
-};
+// An op tells once why it runs eagerly, which is no news where it is planned. How often that was is
+// held to the plan all the same.
+bool is_planned(std::string_view line) {
+  return std::ranges::any_of(
+      std::array{eager_cause::suspended, eager_cause::hold}, [&](eager_cause cause) {
+        return line.find(fmt::format(" runs eagerly ({}): ", name_of(cause))) !=
+               std::string_view::npos;
+      });
+}
 
 std::vector<byte_batch> window_of(std::string_view text, const memory_options& o,
                                   std::int64_t step) {
@@ -120,7 +107,7 @@ memory_report run_memory(device_ref device, const memory_options& options,
                          const step_listener& listen) {
   check(options);
   const std::string text = read_text(options.text, options.context + 1);
-  const planned_is_not_told quiet;
+  const muted_lines quiet{is_planned};
   memory_report report;
   report.text_bytes = text.size();
   report.planned = planned_counts(options, !options.eager);

@@ -1,4 +1,4 @@
-#include "workloads/denoise/train_network.hpp"
+#include "workloads/train/denoiser/network.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "workloads/denoise/train_network.hpp"
+#include "workloads/train/denoiser/network.hpp"
 
 namespace reprise {
 namespace {

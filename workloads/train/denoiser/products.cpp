@@ -1,4 +1,4 @@
-#include "workloads/denoise/train_products.hpp"
+#include "workloads/train/denoiser/products.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,8 @@ constexpr int tile_rows = 6;  // 12 accumulators and 4 more: the sixteen registe
 
 // Rows x 16 elements of c; b is packed: its sixteen columns lie side by side.
 template <int Rows>
-void tile(std::int64_t n, std::int64_t k, const strided& a, const float* b, float* c, bool add) {
+[[gnu::always_inline]] inline void tile(std::int64_t n, std::int64_t k, const strided& a,
+                                        const float* b, float* c, bool add) {
   f32x8 sums[Rows][2] = {};
   for (std::int64_t l = 0; l < k; ++l) {
     f32x8 low;
@@ -47,17 +48,52 @@ void tile(std::int64_t n, std::int64_t k, const strided& a, const float* b, floa
   }
 }
 
-// The m % tile_rows rows that are left.
-void last_tile(std::int64_t rows, std::int64_t n, std::int64_t k, const strided& a, const float* b,
-               float* c, bool add) {
-  switch (rows) {
-    case 1: return tile<1>(n, k, a, b, c, add);
-    case 2: return tile<2>(n, k, a, b, c, add);
-    case 3: return tile<3>(n, k, a, b, c, add);
-    case 4: return tile<4>(n, k, a, b, c, add);
-    case 5: return tile<5>(n, k, a, b, c, add);
+// Sixteen columns of a product.
+struct panel {
+  std::int64_t m, n, k;
+  strided a;
+  const float* b;  // packed
+  float* c;
+  bool add;
+};
+
+template <int Rows>
+[[gnu::always_inline]] inline void tile_at(const panel& of, std::int64_t row) {
+  const strided rows{of.a.at + row * of.a.row_step, of.a.row_step, of.a.column_step};
+  tile<Rows>(of.n, of.k, rows, of.b, of.c + row * of.n, of.add);
+}
+
+[[gnu::always_inline]] inline void all_tiles(const panel& of) {
+  std::int64_t row = 0;
+  for (; row + tile_rows <= of.m; row += tile_rows) tile_at<tile_rows>(of, row);
+  switch (of.m - row) {
+    case 1: return tile_at<1>(of, row);
+    case 2: return tile_at<2>(of, row);
+    case 3: return tile_at<3>(of, row);
+    case 4: return tile_at<4>(of, row);
+    case 5: return tile_at<5>(of, row);
     default: return;
   }
+}
+
+void compute_plainly(const panel& of) {
+  all_tiles(of);
+}
+
+// By attributes and not by flags for the whole file, which would leak newer instructions into
+// inline functions that older processors share.
+#if defined(__x86_64__)
+[[gnu::target("avx2,fma")]] void compute_with_avx2(const panel& of) {
+  all_tiles(of);
+}
+#endif
+
+using compute_panel = void (*)(const panel&);
+compute_panel best_here() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return compute_with_avx2;
+#endif
+  return compute_plainly;
 }
 
 }  // namespace
@@ -96,19 +132,14 @@ void crew::work() {
 
 void product(crew& with, std::int64_t m, std::int64_t n, std::int64_t k, const strided& a,
              const float* b, float* c, bool add) {
-  with.each(n / product_columns, [&](std::int64_t panel) {
-    const std::int64_t column = panel * product_columns;
+  static const compute_panel compute = best_here();
+  with.each(n / product_columns, [&](std::int64_t which) {
+    const std::int64_t column = which * product_columns;
     std::vector<float> packed(static_cast<std::size_t>(k * product_columns));
     for (std::int64_t l = 0; l < k; ++l) {
       std::copy_n(b + l * n + column, product_columns, packed.data() + l * product_columns);
     }
-    std::int64_t row = 0;
-    for (; row + tile_rows <= m; row += tile_rows) {
-      const strided rows{a.at + row * a.row_step, a.row_step, a.column_step};
-      tile<tile_rows>(n, k, rows, packed.data(), c + row * n + column, add);
-    }
-    const strided rows{a.at + row * a.row_step, a.row_step, a.column_step};
-    last_tile(m - row, n, k, rows, packed.data(), c + row * n + column, add);
+    compute({m, n, k, a, packed.data(), c + column, add});
   });
 }
 

@@ -1,78 +1,49 @@
-// Trains the denoiser that ships with Reprise, on a CPU, by flow matching; the same seed gives the
-// same file, byte for byte, on any number of threads:
-//
-//   build/release/train_denoiser models/denoiser --seed 1
-//
-// With data x and noise e, the path from noise to data is x_t = (1 - t) e + t x, its velocity x - e
-// (Lipman, Chen, Ben-Hamu, Nickel and Le, "Flow Matching for Generative Modeling", 2022, with the
-// straight path of their optimal transport). The network predicts x: a residual stream that is
-// narrower than an image can hold clothes, and not noise. Since x - e = (x - x_t) / (1 - t), the
-// loss on velocities is
-//
-//   mean over t, x and e of  |net(x_t, t, class) - x|^2 / max(1 - t, 0.1)^2,  t uniform on [0, 1)
-//
-// and one label in ten is replaced by "no class", for guidance (Ho and Salimans, 2022).
+#include "workloads/train/denoiser/train_denoiser.hpp"
+
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <exception>
-#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "reprise/base/clock.hpp"
 #include "reprise/base/dtype.hpp"
 #include "reprise/base/error.hpp"
-#include "reprise/formats/idx.hpp"
+#include "reprise/formats/printable.hpp"
+#include "reprise/formats/whole_file.hpp"
 #include "reprise/ops/philox.hpp"
 #include "reprise/ops/random.hpp"
-#include "workloads/denoise/train_network.hpp"
+#include "workloads/train/data.hpp"
+#include "workloads/train/denoiser/network.hpp"
 
 namespace reprise::denoise {
 
 namespace {
 
-struct train_options {
-  std::filesystem::path model;  // has config.json, gets model.safetensors
-  std::filesystem::path data = "/usr/share/datasets/fashion-mnist";
-  std::uint64_t seed = 1;
-  std::int64_t steps = 30000;
-  std::int64_t batch = 256;
-  float rate = 1e-3F;
-  int threads = 2;
-};
-
 constexpr float least_time_left = 0.1F;  // bounds the weight of an image at 100
 constexpr std::int64_t warm_up_steps = 500;
 
-struct data_set {
-  idx_array images;
-  idx_array labels;
-  std::size_t count() const { return labels.elements.size(); }
-};
+namespace fs = std::filesystem;
 
-data_set read_data(const std::filesystem::path& folder, const denoiser_config& config) {
-  data_set data{read_idx(folder / "train-images-idx3-ubyte.gz"),
-                read_idx(folder / "train-labels-idx1-ubyte.gz")};
-  const auto count = static_cast<std::int64_t>(data.count());
-  const std::vector<std::int64_t> expected{count, config.rows, config.columns};
-  const bool known = std::ranges::all_of(
-      data.labels.elements, [&](std::uint8_t label) { return label < config.classes(); });
-  if (count == 0 || data.images.shape != expected || !known) {
-    throw usage_error{
-        fmt::format("{}: images and labels are not those of this config.json; "
-                    "install dataset-fashion-mnist",
-                    folder.string())};
+train::image_set read_data(const fs::path& folder, const denoiser_config& config) {
+  if (config.rows != train::image_side || config.columns != train::image_side ||
+      config.classes() != train::classes) {
+    throw usage_error{fmt::format(
+        "denoiser: its config.json says {} x {} pixels and {} classes, and the data set has 28 x "
+        "28 and 10; give a config.json that says so",
+        config.rows, config.columns, config.classes())};
   }
-  return data;
+  return train::read_images(folder, "train");
 }
 
 // Drawn from (seed, step, image) alone, so that threads change nothing.
-void draw_batch(const data_set& data, const train_options& options, const denoiser_config& config,
-                std::int64_t step, crew& with, train_batch& batch) {
+void draw_batch(const train::image_set& data, const train_options& options,
+                const denoiser_config& config, std::int64_t step, crew& with, train_batch& batch) {
   const std::int64_t pixels = config.pixels();
   batch.size = options.batch;
   const auto size = static_cast<std::size_t>(options.batch);
@@ -86,17 +57,16 @@ void draw_batch(const data_set& data, const train_options& options, const denois
     const auto at = static_cast<std::size_t>(row);
     const std::uint64_t draw = static_cast<std::uint64_t>(step * options.batch + row);
     const ops::philox_words chosen = ops::philox(options.seed, draw, of_batches);
-    const std::size_t image = chosen.at[0] % data.count();
+    const std::size_t image = chosen.at[0] % data.labels.size();
     const float t = static_cast<float>(chosen.at[1] >> 8) * 0x1p-24F;
     const bool without_class = chosen.at[2] % 10 == 0;
     batch.times[at] = t;
     const float left = std::max(1 - t, least_time_left);
     batch.weights[at] = 1 / (left * left);
-    batch.labels[at] = without_class ? config.null_class() : data.labels.elements[image];
+    batch.labels[at] = without_class ? config.null_class() : data.labels[image];
     float* const noisy = batch.noisy.data() + row * pixels;
     float* const clean = batch.clean.data() + row * pixels;
-    const std::uint8_t* const from =
-        data.images.elements.data() + static_cast<std::int64_t>(image) * pixels;
+    const std::uint8_t* const from = data.pixels.data() + static_cast<std::int64_t>(image) * pixels;
     for (std::int64_t i = 0; i < pixels; i += 2) {
       const ops::philox_words words =
           ops::philox(options.seed, static_cast<std::uint64_t>(i), of_batches + 1 + draw);
@@ -137,7 +107,8 @@ trained as_rows(const trained& table) {
   return rows;
 }
 
-void write_model(const std::filesystem::path& file, const train_network& network) {
+// As safetensors.
+std::string file_of(const train_network& network) {
   nlohmann::json header = nlohmann::json::object();  // sorted by name
   std::string data;
   for (const trained& weight : network.weights()) {
@@ -153,12 +124,31 @@ void write_model(const std::filesystem::path& file, const train_network& network
   text.resize((text.size() + 7) / 8 * 8, ' ');
   std::string length;
   for (int i = 0; i < 8; ++i) length += static_cast<char>(text.size() >> (8 * i) & 0xffU);
-  const std::filesystem::path partial = file.string() + ".partial";
-  std::ofstream out{partial, std::ios::binary};
-  out << length << text << data;
-  out.close();
-  if (!out) throw error{fmt::format("{}: the file cannot be written", partial.string())};
-  std::filesystem::rename(partial, file);
+  return length + text + data;
+}
+
+void write_file(const fs::path& file, const std::string& bytes) {
+  if (formats::write_whole(file, std::as_bytes(std::span{bytes}))) return;
+  throw error{fmt::format("{}: the file cannot be written; give another folder with --out",
+                          formats::quoted_name(file.string()))};
+}
+
+std::string text_of(const fs::path& file) {
+  std::ifstream in{file, std::ios::binary};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+// Before the minutes that it takes, and not after them.
+void make_writable(const fs::path& folder) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  const fs::path probe = folder / "model.safetensors.partial";
+  if (!failed && (std::ofstream{probe} << ' ').flush()) {
+    fs::remove(probe, failed);
+    return;
+  }
+  throw usage_error{fmt::format("--out {}: no folder that can be written; give another",
+                                formats::quoted_name(folder.string()))};
 }
 
 // Up in a line, then down in a line to nothing. No cosine: libm's would not be everybody's.
@@ -169,45 +159,34 @@ float rate_at(std::int64_t step, const train_options& options) {
   return options.rate * std::min(up, down);
 }
 
-void train(const train_options& options) {
-  const denoiser_config config = read_denoiser_config(options.model / "config.json");
-  const data_set data = read_data(options.data, config);
+}  // namespace
+
+train_report train_denoiser(const train_options& options, const train_listener& listen) {
+  const denoiser_config config = read_denoiser_config(options.config);
+  const std::string config_text = text_of(options.config);
+  const train::image_set data = read_data(options.data, config);
+  make_writable(options.out);
+
   crew with{options.threads};
   train_network network{config, with, options.seed};
   train_batch batch;
+  train_report report;
   const double start = now_us();
-  float shown = 0;
   for (std::int64_t step = 0; step < options.steps; ++step) {
     draw_batch(data, options, config, step, with, batch);
-    shown += network.loss_and_gradients(batch);
+    const float loss = network.loss_and_gradients(batch);
     network.update({.rate = rate_at(step, options)});
-    constexpr std::int64_t often = 200;
-    if ((step + 1) % often != 0) continue;
-    fmt::print(stderr, "step {} of {}, loss {:.4f}, {:.0f} s\n", step + 1, options.steps,
-               shown / often, (now_us() - start) * 1e-6);
-    shown = 0;
+    constexpr float often = 200;
+    report.loss += (loss - report.loss) / std::min(static_cast<float>(step + 1), often);
+    if (listen) listen(step + 1, report.loss);
   }
-  write_model(options.model / "model.safetensors", network);
-}
+  report.seconds = (now_us() - start) * 1e-6;
 
-}  // namespace
+  const std::string file = file_of(network);
+  report.bytes = file.size();
+  write_file(options.out / "config.json", config_text);
+  write_file(options.out / "model.safetensors", file);
+  return report;
+}
 
 }  // namespace reprise::denoise
-
-int main(int argc, char** argv) {
-  reprise::denoise::train_options options;
-  CLI::App app{"Train the denoiser; writes model.safetensors beside its config.json."};
-  app.add_option("model", options.model, "folder with config.json")->required();
-  app.add_option("--data", options.data, "folder with the idx files of Fashion-MNIST");
-  app.add_option("--seed", options.seed, "of weights, images and noise [1]");
-  app.add_option("--steps", options.steps, "of AdamW [30000]")->check(CLI::Range(1, 1 << 30));
-  app.add_option("--threads", options.threads, "they change no bit [2]")->check(CLI::Range(1, 256));
-  CLI11_PARSE(app, argc, argv);
-  try {
-    reprise::denoise::train(options);
-  } catch (const std::exception& wrong) {
-    fmt::print(stderr, "train_denoiser: {}\n", wrong.what());
-    return 1;
-  }
-  return 0;
-}

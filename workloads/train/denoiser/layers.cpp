@@ -5,7 +5,7 @@
 
 #include "reprise/ops/gelu.hpp"
 #include "reprise/ops/math.hpp"
-#include "workloads/denoise/train_network.hpp"
+#include "workloads/train/denoiser/network.hpp"
 
 namespace reprise::denoise {
 

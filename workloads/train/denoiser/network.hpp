@@ -1,7 +1,7 @@
 // The denoiser for training: its weights with their gradients, forward and backward over a batch,
 // and AdamW. train_denoiser drives it; denoiser.hpp has the formulas of the forward pass.
 //
-// Everything is f32 in a fixed order of operations (train_products.hpp), e^x is the ops' own, and
+// Everything is f32 in a fixed order of operations (products.hpp), e^x is the ops' own, and
 // nothing else comes from libm but what IEEE 754 rounds correctly: the bits of a training run are
 // those of its seed. One thread at a time calls it.
 #pragma once
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "workloads/denoise/denoiser_config.hpp"
-#include "workloads/denoise/train_products.hpp"
+#include "workloads/train/denoiser/products.hpp"
 
 namespace reprise::denoise {
 
