@@ -53,6 +53,7 @@ if(TARGET reprise_command)
   install(TARGETS reprise_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(DIRECTORY models/tiny-llama models/denoiser DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/models)
+install(FILES workloads/memory/genesis.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/workloads/memory)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/reprise)

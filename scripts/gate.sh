@@ -126,9 +126,16 @@ sanitize() {
   runs_of_decode
   sanitize memcheck replay_test 60
   sanitize memcheck conformance_test 50
+  sanitize memcheck grad_test 50 '*call_cases*/cuda*:*gradient_cases*/cuda*:*calls_of_ops*/cuda*'
   rings='*input_ring*/cuda*:*recorder_test*/cuda*:*lease_test*/cuda*'
   sanitize racecheck replay_test 40 "$rings"
   sanitize initcheck replay_test 40 "$rings"
+  sanitize racecheck nn_test 50 '*replays*/cuda*:*layers*/cuda*'
+  sanitize racecheck sdm_test 60 '*cuda*'
+  # Reads beside a view are seen by nobody else.
+  sanitize memcheck sdm_test 60 '*cuda*'
+  sanitize memcheck ops_test 60 \
+    '*linear*/cuda*:*layer_norm*/cuda*:*entropy*/cuda*:*squared*/cuda*:*dropout*/cuda*'
   "$programs/gate_summary" judge "$results" models/tiny-llama/golden.json "$out/gpu.json"
 } 2>&1 | tee "$out/gate.log"
 exit "${PIPESTATUS[0]}"

@@ -33,6 +33,7 @@ present() {
     librapidcheck-dev) header rapidcheck.h ;;
     libpng-dev) header png.h ;;
     zlib1g-dev) header zlib.h ;;
+    dataset-fashion-mnist) [[ -e /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz ]] ;;
     *) false ;;
   esac >/dev/null
 }
@@ -83,7 +84,7 @@ build() {
 run_tests() {
   local preset=$1 wrap=()
   shift
-  # g++ 12's thread sanitizer finds its shadow memory taken where addresses are randomised widely.
+  # The thread sanitizer finds its shadow memory taken where addresses are randomised widely.
   if [[ $preset == tsan ]] && setarch -R true 2>/dev/null; then wrap=(setarch -R); fi
   (cd "$root" && "${wrap[@]}" ctest --preset "$preset" --no-tests=error -j "$jobs" "$@")
 }

@@ -97,7 +97,7 @@ recorder_options replay_cache::options_for(std::uint64_t hash, bindings given,
     ++counts_.refused;
     return key.last;
   };
-  return {admit, options_.debug};
+  return {.admit = admit, .debug = options_.debug, .branches = options_.branches};
 }
 
 std::shared_ptr<const reason> replay_cache::over_budget(const recording_bytes& needs) const {

@@ -19,6 +19,7 @@
 #include "reprise/base/mutex.hpp"
 #include "reprise/replay/eager.hpp"
 #include "reprise/replay/recording.hpp"
+#include "reprise/replay/run_memory.hpp"
 
 namespace reprise {
 
@@ -37,9 +38,18 @@ struct prepared {
 // there.
 using admission = std::function<std::shared_ptr<const reason>(const recording_bytes& needs)>;
 
+// Gives a recording its memory: `kept` bytes that last until its next replay, `scratch` that only
+// its body uses, and `own`, where it counts its replays. What recordings that take turns may share,
+// but for `own`, is the giver's to know. It is in the order of the caller's stream, and outlives
+// the recording; a reason that there is none is thrown.
+using placement =
+    std::function<placed_memory(std::size_t kept, std::size_t scratch, std::size_t own)>;
+
 struct recorder_options {
-  admission admit;     // empty: everything is admitted
-  bool debug = false;  // the whole body is one break: nothing is captured, all else is as ever
+  admission admit;       // empty: everything is admitted
+  placement place{};     // empty: memory of its own; else a step with breaks is not recorded
+  bool debug = false;    // the whole body is one break: nothing is captured, all else is as ever
+  bool branches = true;  // what a body enqueues aside is a branch of the graph
 };
 
 // One capture at a time per process: a second thread waits. Owns the stream on which warm-ups and
@@ -54,6 +64,9 @@ class recorder {
   // Records without running the step: the inputs stand for their shapes, and the warm-up puts back
   // overwrites too. A step with breaks cannot be prepared.
   prepared prepare(site at, const step& what, bindings like, const recorder_options& options = {});
+  // Records a step that has just run for real, and took this; nothing runs again.
+  prepared record_behind(site at, const step& what, bindings like, const run_needs& took,
+                         const recorder_options& options = {});
 
  private:
   friend class first_run;
@@ -61,16 +74,19 @@ class recorder {
   using state_ptr = std::unique_ptr<recording::state>;
 
   state_ptr begin(job& now);
+  prepared prepare(job& now);
   void warm_up(job& now, recording::state& state);
   void rehearse(job& now, recording::state& state);
   void reserve_for_eager_runs(const job& now, const recording::state& state);
   bool stage_after_all(job& now, recording::state& state, const direct_refused& refused);
+  void place_memory(job& now, recording::state& state);
   void capture_whole(job& now, recording::state& state);
 
   device_ref device_;
   eager_runner& fallback_;
   stream side_;
   event crossing_;
+  aside_branch beside_;  // of a capture
 };
 
 }  // namespace reprise

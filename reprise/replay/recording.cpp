@@ -58,8 +58,10 @@ recording_bytes recording::bytes_by_owner() const {
 
 recording_bytes recording::state::bytes() const {
   recording_bytes bytes;
-  bytes.workspaces = block ? block->workspaces() : 0;
-  bytes.buffers = memory.bytes() - bytes.workspaces;
+  if (!is_placed) {
+    bytes.workspaces = block ? block->workspaces() : 0;
+    bytes.buffers = memory.bytes() - bytes.workspaces;
+  }
   bytes.pinned = inputs.pinned_bytes() + (ring ? ring->pinned_bytes() : 0);
   bytes.executables = nodes * bytes_per_node;
   return bytes;
@@ -76,6 +78,9 @@ std::uint64_t recording::replays() const {
 }
 std::uint64_t recording::staging_waits() const {
   return state_->inputs.waits() + (state_->ring ? state_->ring->waits() : 0);
+}
+std::uint64_t recording::draws() const {
+  return state_->draws;
 }
 std::size_t recording::staging_slots() const {
   return state_->ring ? state_->ring->slots() : 0;
@@ -142,7 +147,7 @@ void recording::state::run_whole_body(site at, const step& what, bindings given)
     run_break(at.stream, what.name(), why, work);
   };
   block->restart(at.stream);
-  staged = block->take(layout.bytes(), at.place);
+  staged = block->keep(layout.bytes(), at.place);
   ++replays;
   body_run run = run_body(at, what, given, layout, staged, *block, {.now = &inputs}, at_once);
   check_outputs(what, given, run.outputs);
@@ -154,6 +159,12 @@ void recording::state::end(site at, const step& what, bindings given) {
   copy_outputs(at, given, table->outputs());
   philox_counter* const random = random_of(what);
   if (random != nullptr && !REPRISE_MUTANT(replay_draws_the_same_again)) random->advance(draws);
+}
+
+void recording::move_held_aside(site at) {
+  if (!state_->table->has_to_move()) return;
+  state_->order.enter(at.stream, at.place);
+  state_->table->make_way(at);
 }
 
 bool recording::has(bindings given) const {

@@ -52,6 +52,7 @@ struct recording::state {
   std::optional<input_ring> ring;   // where the recording brings its own inputs
   staging inputs;                   // where it does not
   std::optional<run_memory> block;  // of exactly the size that the warm-up learned, or grown
+  bool is_placed = false;           // the block is somebody else's, who counts it
   std::byte* staged = nullptr;
   std::vector<segment> segments;
   bool is_debug = false;  // the whole body is one break

@@ -31,16 +31,17 @@ run_inputs inputs_in(std::byte* staged, const signature& declared, bindings give
 
 body_run run_body(site at, const step& what, bindings given, const input_layout& layout,
                   std::byte* staged, run_memory& memory, const input_source& from,
-                  const break_taker& breaks, observers watching) {
+                  const break_taker& breaks, observers watching, aside_branch* beside) {
   const signature& declared = what.declared();
   if (from.now != nullptr) {
     from.now->stage(at.stream, given, layout, staged, at.place, declared.random());
   }
   if (from.node != nullptr) from.node->record(at, staged);
 
-  step_scope scope{declared, at,      memory, inputs_in(staged, declared, given, layout),
-                   breaks,   watching};
+  step_scope scope{declared, at,       memory, inputs_in(staged, declared, given, layout),
+                   breaks,   watching, beside};
   what.run(scope);
+  scope.join_aside();
   return {scope.finish(), scope.drawn()};
 }
 

@@ -25,10 +25,12 @@ struct input_source {
   const input_ring* node = nullptr;  // captured, ahead of the body
 };
 
-// `staged` is the block of the layout's bytes, which the caller took from `memory` first.
+// `staged` is the block of the layout's bytes, which the caller took from `memory` first. `beside`:
+// what the body enqueues aside goes there, and is joined at the end; null: it is not apart.
 body_run run_body(site at, const step& what, bindings given, const input_layout& layout,
                   std::byte* staged, run_memory& memory, const input_source& from,
-                  const break_taker& breaks, observers watching = {});
+                  const break_taker& breaks, observers watching = {},
+                  aside_branch* beside = nullptr);
 
 // Throws usage_error unless each output that is bound to the caller's memory has room for exactly
 // what the run makes.
