@@ -23,7 +23,7 @@ assemble() {
   mkdir -p "$carry"/{models,tests,workloads/memory} "$programs/bin"
   # Before the build: should a source change meanwhile, the record will be refused as stale.
   "$root/scripts/tree_hash.sh" >"$carry/device_code"
-  build gate || exit 1
+  build gate carried || exit 1
   while read -r test; do
     [[ -z $test ]] || strip -o "$programs/bin/${test##*/}" "$test"
   done <"$gate/carried_tests.txt"
