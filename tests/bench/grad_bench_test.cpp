@@ -55,15 +55,15 @@ TEST_P(grad_bench_test, every_call_asks_for_what_was_planned_and_has_the_bits_of
     EXPECT_EQ(one->time.floor_us.count, has_floor ? 4U : 0U);
     EXPECT_EQ(one->time.within().has_value(), has_floor && one->time.limit_us.has_value());
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"plain replay, 3 nodes",
+  EXPECT_EQ(names, (std::vector<std::string>{"plain replay, 4 nodes",
                                              "forward replay, 1 input",
                                              "backward replay, 1 gradient cloned",
                                              "backward replay, 1 gradient moved",
-                                             "plain replay, 9 nodes",
+                                             "plain replay, 10 nodes",
                                              "forward replay, 4 inputs",
                                              "backward replay, 4 gradients cloned",
                                              "backward replay, 4 gradients moved",
-                                             "plain replay, 33 nodes",
+                                             "plain replay, 34 nodes",
                                              "forward replay, 16 inputs",
                                              "backward replay, 16 gradients cloned",
                                              "backward replay, 16 gradients moved",

@@ -3,6 +3,7 @@
 #include "reprise/ops/multiply_by.hpp"
 #include "reprise/ops/squared_error.hpp"
 #include "reprise/train/loss_workspace.hpp"
+#include "tests/support/lending_stream.hpp"
 #include "tests/train/support.hpp"
 
 namespace reprise::test {
@@ -79,9 +80,10 @@ class graphed_losses : public training_case {
     const tensor<float> term = make_tensor<float>(desk.memory, {1}, s());
     const tensor<float> dx = make_tensor<float>(desk.memory, {rows, width}, s());
     const tensor<float> dloss = desk.made({weight * 0.5F}, {1});
-    launch(s(), squared_error, read<float>{x.get()}, read<float>{target.get()},
+    const lending_stream plain{s()};
+    launch(plain, squared_error, read<float>{x.get()}, read<float>{target.get()},
            write<float>{term.get()});
-    launch(s(), squared_error_grad, read<float>{x.get()}, read<float>{target.get()},
+    launch(plain, squared_error_grad, read<float>{x.get()}, read<float>{target.get()},
            read<float>{dloss.get()}, write<float>{dx.get()});
     EXPECT_BITS(desk.host(made.terms[0]), desk.host(term));
     EXPECT_BITS(desk.host(made.loss), floats{weight * desk.host(term)[0]});
@@ -129,7 +131,7 @@ TEST_P(graphed_losses, evaluate_eagerly_and_without_gradients) {
   const tensor<float> target = desk.made(numbers(6, 2), {2, width});
   const auto made = loss.infer(s(), {x}, {operand{loss.targets<float>(0), target}});
   const tensor<float> term = make_tensor<float>(desk.memory, {1}, s());
-  launch(s(), squared_error, read<float>{x.get()}, read<float>{target.get()},
+  launch(lending_stream{s()}, squared_error, read<float>{x.get()}, read<float>{target.get()},
          write<float>{term.get()});
   EXPECT_BITS(desk.host(made.loss), floats{2.0F * desk.host(term)[0]});
   EXPECT_FALSE(made.gradients[0]);
