@@ -1,5 +1,6 @@
 // The backward of a chunk on CUDA. sdm_gather: row_sums.cuh. sdm_solve_back: triangle.cuh.
-// sdm_rewind: a warp for each run and part of 256 columns, eight columns to a lane.
+// sdm_rewind: a warp for eight runs and a part of 256 columns, eight columns to a lane; rows of two
+// runs are under way at once.
 //
 // Memory bound: at C = 128, W = R = 64 and 768 columns of bf16 with a cotangent of bf16, the rows
 // are 13 MB that gather reads and 88 MB that rewind reads and writes, each once.
@@ -34,9 +35,9 @@ __global__ void __launch_bounds__(triangle_threads)
     solve_back_grid(chunk_place c, triangle_product pairs, triangle_product inverse, float* m,
                     std::int64_t first_stream) {
   using product = triangle<true, Whole>;
-  __shared__ typename product::room room;
+  extern __shared__ float4 shared[];
   product{c,
-          room,
+          *reinterpret_cast<typename product::room*>(shared),
           pairs,
           inverse,
           first_stream + blockIdx.y,
@@ -58,123 +59,216 @@ struct rewind_arguments {
 };
 
 constexpr int warps = 4;
+constexpr int group = 8;  // runs of a warp
+constexpr int batch = 2;  // of them, whose rows are under way at once
+
+// Blocks of a stream.
+__host__ __device__ inline unsigned blocks_of_runs(std::int32_t most_runs) {
+  return (static_cast<unsigned>(most_runs) + warps * group - 1) / (warps * group);
+}
+
+// An event as its run's row sees it.
+struct rewound_event {
+  std::int32_t event = 0;
+  std::int32_t t = 0;
+  bool writes = false;
+  float weight = 0.0f;    // of its row in the cotangent: the negative of a write's head
+  float strength = 1.0f;  // of a write; a read's 1 changes nothing
+
+  __device__ void look_up(const rewind_arguments& a, std::int64_t p, std::int64_t first_event) {
+    t = a.c.token_of(event);
+    writes = a.c.is_write(event);
+    weight = a.head[first_event + event];
+    if (!writes) return;
+    weight = -weight;
+    strength = a.beta[a.c.token(p, t)];
+  }
+
+  // That of another lane.
+  __device__ rewound_event of_lane(int lane) const {
+    return {__shfl_sync(all_lanes, event, lane), __shfl_sync(all_lanes, t, lane),
+            __shfl_sync(all_lanes, static_cast<int>(writes), lane) != 0,
+            __shfl_sync(all_lanes, weight, lane), __shfl_sync(all_lanes, strength, lane)};
+  }
+};
+
+// What a lane looks up of a run. Loads wait for one another in three steps, which a warp so takes
+// once for all its runs.
+struct rewound_run {
+  bool there = false;
+  std::int32_t row = 0;
+  std::int32_t where = 0;  // among the saved rows of its chunk; -1: nothing was written
+  std::int32_t next = 0;   // of its events in their order, behind the first
+  std::int32_t end = 0;
+  float keep = 0.0f;
+  rewound_event first;
+};
 
 template <bool Aligned, class B, class G>
-__global__ void __launch_bounds__(warps * 32, 7)
-    rewind_grid(rewind_arguments a, B* bank, G* cotangent) {
-  constexpr int batch = 2;
-  const chunk_place& c = a.c;
-  const unsigned blocks = (a.most_runs + warps - 1) / warps;  // of a stream
-  const std::int32_t r = static_cast<std::int32_t>(blockIdx.x % blocks) * warps +
-                         static_cast<std::int32_t>(threadIdx.x / 32);
-  if (r >= a.most_runs) return;  // whole warps leave
-  const std::int64_t p = blockIdx.x / blocks;
-  const std::int64_t chunk = c.of_stream(p);
-  const std::int64_t first_event = chunk * c.events;
-  const std::int32_t begin = a.runs[first_event + chunk + r];
-  const std::int32_t end = a.runs[first_event + chunk + r + 1];
-  if (begin == end) return;
-  const std::int32_t where = a.written[first_event + r];
-  const std::int64_t row = a.rows[first_event + r] * c.width;
-  const float keep = a.keep[first_event + r];
-  const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
-  const std::int64_t at = std::int64_t{blockIdx.y} * part_columns + lane * lane_columns;
-  const std::int64_t parts = gridDim.y;
-  const std::int64_t part = blockIdx.y;
+struct rewind_part {
+  const rewind_arguments& a;
+  std::int64_t p, chunk, first_event, at;
 
-  // Loads first, in the order in which they wait for one another: rows and the run's order, then
-  // what its events bring. Nothing is used before those of the first batch are under way.
-  eight<G> behind;  // G
-  load_stored<Aligned>(cotangent + row, at, c.width, behind);
-  eight<B> before;  // M
-  if (where < 0) {
-    load_stored<Aligned>(bank + row, at, c.width, before);
-  } else {
-    restore_eight<Aligned>(a.format,
-                           a.saved + (chunk * c.chunk * c.writes + where) * a.saved_stride, at,
-                           c.width, before);
+  __device__ rewound_run look_up() const {
+    rewound_run of;
+    const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
+    const std::int32_t r = first_run() + lane;
+    if (lane >= group || r >= a.most_runs) return of;
+    const std::int64_t run = first_event + r;
+    of.next = a.runs[run + chunk];
+    of.end = a.runs[run + chunk + 1];
+    of.row = a.rows[run];
+    of.where = a.written[run];
+    of.keep = a.keep[run];
+    of.there = of.next != of.end;
+    if (!of.there) return of;
+    of.first.event = a.order[first_event + of.next++];
+    of.first.look_up(a, p, first_event);
+    return of;
   }
 
-  // A lane looks up one event of 32 for all.
-  std::int32_t my_event = 0;
-  float my_weight = 0.0f;  // of its row in the cotangent: the negative of a write's head
-  float my_strength = 1.0f;
-  std::int32_t events[batch];  // -1: there are no more
-  float value[batch][8];
-  float error[batch][8];
-  const auto fetch = [&](std::int32_t first) {
-    if (first < end && (first - begin) % 32 == 0) {
-      my_event = first + lane < end ? a.order[first_event + first + lane] : -1;
-      my_strength = 1.0f;
-      if (my_event >= 0) {
-        my_weight = a.head[first_event + my_event];
-        if (c.is_write(my_event)) {
-          my_weight = -my_weight;
-          my_strength = a.beta[c.token(p, c.token_of(my_event))];
+  __device__ std::int32_t first_run() const {
+    const unsigned blocks = blocks_of_runs(a.most_runs);
+    return static_cast<std::int32_t>((blockIdx.x % blocks * warps + threadIdx.x / 32) * group);
+  }
+
+  __device__ void load_event(const rewound_event& of, float (&value)[8], float (&error)[8]) const {
+    const std::int64_t token = a.c.token(p, of.t) * a.c.width;
+    load_floats<Aligned>((of.writes ? a.m : a.dy) + token, at, a.c.width, value);
+    if (of.writes) load_floats<Aligned>(a.errors + token, at, a.c.width, error);
+  }
+
+  // Adds an event to the cotangent of its row, and leaves this lane's shares of its products.
+  __device__ void add_event(const rewound_event& of, const eight<B>& before, const eight<G>& behind,
+                            float (&value)[8], float (&error)[8], float (&sum)[8], float& state,
+                            float& along) const {
+#pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      value[j] = math::mul(of.strength, value[j]);
+      sum[j] = math::add(sum[j], math::mul(of.weight, value[j]));
+    }
+    state = lane_dot(before, value);
+    along = 0.0f;
+    if (!of.writes) return;
+#pragma unroll
+    for (int j = 0; j < 8; ++j) error[j] = math::mul(of.strength, error[j]);
+    along = lane_dot(behind, error);
+  }
+
+  __device__ void put_event(const rewound_event& of, float state, float along) const {
+    if (threadIdx.x % 32 != 0) return;
+    const std::int64_t to = (first_event + of.event) * gridDim.y + blockIdx.y;
+    a.of_state[to] = state;
+    a.of_cotangent[to] = along;
+  }
+
+  // The events of a run behind its first; mostly there are none or one.
+  __device__ void add_later_events(std::int32_t next, std::int32_t end, const eight<B>& before,
+                                   const eight<G>& behind, float (&sum)[8]) const {
+    const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
+#pragma unroll 1
+    for (std::int32_t ahead = next; ahead < end; ahead += 32) {
+      rewound_event mine;  // a lane looks up one event of 32 for all
+      if (ahead + lane < end) {
+        mine.event = a.order[first_event + ahead + lane];
+        mine.look_up(a, p, first_event);
+      }
+      const std::int32_t here = min(end - ahead, 32);
+      float value[8];
+      float error[8];
+      rewound_event now = mine.of_lane(0);
+      load_event(now, value, error);
+#pragma unroll 1
+      for (std::int32_t i = 0; i < here; ++i) {
+        const rewound_event done = now;
+        float state;
+        float along;
+        add_event(done, before, behind, value, error, sum, state, along);
+        if (i + 1 < here) {  // under way while lanes are added
+          now = mine.of_lane(i + 1);
+          load_event(now, value, error);
         }
+        put_event(done, ops::fold_warp(state), ops::fold_warp(along));
       }
-    }
-#pragma unroll
-    for (int k = 0; k < batch; ++k) {
-      const std::int32_t event = __shfl_sync(all_lanes, my_event, (first - begin + k) % 32);
-      events[k] = first + k < end ? event : -1;
-      if (events[k] < 0) continue;  // the same for the whole warp
-      const std::int64_t token = c.token(p, c.token_of(event)) * c.width;
-      const bool writes = c.is_write(event);
-      load_floats<Aligned>((writes ? a.m : a.dy) + token, at, c.width, value[k]);
-      if (writes) load_floats<Aligned>(a.errors + token, at, c.width, error[k]);
-    }
-  };
-  fetch(begin);
-
-  if (where >= 0) store_stored<Aligned>(bank + row, at, c.width, before);
-  float sum[8];
-  widen_eight(before, sum);
-  const float both = ops::fold_warp(lane_dot(behind, sum));
-  if (lane == 0) a.of_both[(first_event + r) * parts + part] = both;
-#pragma unroll
-  for (int j = 0; j < 8; ++j) sum[j] = math::mul(keep, widened_element(behind, j));
-
-  for (std::int32_t first = begin; first < end; first += batch) {
-    std::int32_t done[batch];
-    float state[batch];
-    float along[batch];
-#pragma unroll
-    for (int k = 0; k < batch; ++k) {
-      const int of = (first - begin + k) % 32;
-      const float weight = __shfl_sync(all_lanes, my_weight, of);
-      const float strength = __shfl_sync(all_lanes, my_strength, of);
-      done[k] = events[k];
-      state[k] = 0.0f;
-      along[k] = 0.0f;
-      if (done[k] < 0) continue;
-#pragma unroll
-      for (int j = 0; j < 8; ++j) {
-        value[k][j] = math::mul(strength, value[k][j]);  // a read's is 1: nothing changes
-        sum[j] = math::add(sum[j], math::mul(weight, value[k][j]));
-      }
-      state[k] = lane_dot(before, value[k]);
-      if (!c.is_write(done[k])) continue;
-#pragma unroll
-      for (int j = 0; j < 8; ++j) error[k][j] = math::mul(strength, error[k][j]);
-      along[k] = lane_dot(behind, error[k]);
-    }
-    fetch(first + batch);  // under way while lanes are added
-#pragma unroll
-    for (int k = 0; k < batch; ++k) {
-      state[k] = ops::fold_warp(state[k]);
-      along[k] = ops::fold_warp(along[k]);
-    }
-#pragma unroll
-    for (int k = 0; k < batch; ++k) {
-      if (done[k] < 0 || lane != 0) continue;
-      const std::int64_t to = (first_event + done[k]) * parts + part;
-      a.of_state[to] = state[k];
-      a.of_cotangent[to] = along[k];
     }
   }
-  narrow_eight(sum, behind);
-  store_stored<Aligned>(cotangent + row, at, c.width, behind);
+};
+
+template <bool Aligned, class B, class G>
+__global__ void __launch_bounds__(warps * 32, 4)
+    rewind_grid(rewind_arguments a, B* bank, G* cotangent) {
+  const std::int64_t p = blockIdx.x / blocks_of_runs(a.most_runs);
+  const std::int64_t chunk = a.c.of_stream(p);
+  const std::int64_t at = std::int64_t{blockIdx.y} * part_columns + threadIdx.x % 32 * lane_columns;
+  const rewind_part<Aligned, B, G> part{a, p, chunk, chunk * a.c.events, at};
+  const rewound_run mine = part.look_up();
+  const std::int64_t width = a.c.width;
+  const int runs = __popc(__ballot_sync(all_lanes, mine.there));  // the first ones
+#pragma unroll 1
+  for (int begin = 0; begin < runs; begin += batch) {
+    // Loads of all runs first, of which nothing is used before they are under way.
+    eight<G> behind[batch];  // G
+    eight<B> before[batch];  // M
+    rewound_event first[batch];
+    float value[batch][8];
+    float error[batch][8];
+#pragma unroll
+    for (int i = 0; i < batch; ++i) {
+      const int lane = begin + i;
+      const std::int64_t row = std::int64_t{__shfl_sync(all_lanes, mine.row, lane)} * width;
+      const std::int64_t where = __shfl_sync(all_lanes, mine.where, lane);
+      first[i] = mine.first.of_lane(lane);
+      if (lane >= runs) continue;  // the same for the whole warp
+      load_stored<Aligned>(cotangent + row, at, width, behind[i]);
+      if (where < 0) {
+        load_stored<Aligned>(bank + row, at, width, before[i]);
+      } else {
+        restore_eight<Aligned>(a.format,
+                               a.saved + (chunk * a.c.chunk * a.c.writes + where) * a.saved_stride,
+                               at, width, before[i]);
+      }
+      part.load_event(first[i], value[i], error[i]);
+    }
+    float sum[batch][8];
+    float both[batch] = {};
+    float state[batch] = {};
+    float along[batch] = {};
+#pragma unroll
+    for (int i = 0; i < batch; ++i) {
+      if (begin + i >= runs) continue;
+      widen_eight(before[i], sum[i]);
+      both[i] = lane_dot(behind[i], sum[i]);
+      const float keep = __shfl_sync(all_lanes, mine.keep, begin + i);
+#pragma unroll
+      for (int j = 0; j < 8; ++j) sum[i][j] = math::mul(keep, widened_element(behind[i], j));
+      part.add_event(first[i], before[i], behind[i], value[i], error[i], sum[i], state[i],
+                     along[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < batch; ++i) {
+      both[i] = ops::fold_warp(both[i]);
+      state[i] = ops::fold_warp(state[i]);
+      along[i] = ops::fold_warp(along[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < batch; ++i) {
+      const int lane = begin + i;
+      if (lane >= runs) continue;
+      if (threadIdx.x % 32 == 0) {
+        const std::int64_t run = part.first_event + part.first_run() + lane;
+        a.of_both[run * gridDim.y + blockIdx.y] = both[i];
+      }
+      part.put_event(first[i], state[i], along[i]);
+      part.add_later_events(__shfl_sync(all_lanes, mine.next, lane),
+                            __shfl_sync(all_lanes, mine.end, lane), before[i], behind[i], sum[i]);
+      const std::int64_t row = std::int64_t{__shfl_sync(all_lanes, mine.row, lane)} * width;
+      if (__shfl_sync(all_lanes, mine.where, lane) >= 0) {
+        store_stored<Aligned>(bank + row, at, width, before[i]);
+      }
+      narrow_eight(sum[i], behind[i]);
+      store_stored<Aligned>(cotangent + row, at, width, behind[i]);
+    }
+  }
 }
 
 }  // namespace
@@ -199,9 +293,8 @@ void solve_back_cuda(cuda_call& on, read<X> inverse, read<X> pairs, read<X> dy, 
   const triangle_product of_deltas{inverse.data(), m.data(), nullptr};
   const auto grid =
       in_fours(c, inverse.data(), pairs.data()) ? &solve_back_grid<true> : &solve_back_grid<false>;
-  each_triangle_grid(c, [&](dim3 blocks, std::int64_t p) {
-    grid<<<blocks, triangle_threads, 0, on.stream()>>>(c, of_readings, of_deltas, m.data(), p);
-  });
+  launch_triangle<triangle<true, true>::room>(grid, on.stream(), c, of_readings, of_deltas,
+                                              m.data());
 }
 
 template <class B, class G, class X>
@@ -234,7 +327,7 @@ void rewind_cuda(cuda_call& on, read<std::int32_t> order, read<std::int32_t> run
                                    of_both.data()};
   const bool aligned = ops::in_eights(
       c.width, {bank.data(), cotangent.data(), dy.data(), m.data(), errors.data(), saved.data()});
-  const dim3 blocks{static_cast<unsigned>(c.streams * ((most + warps - 1) / warps)),
+  const dim3 blocks{static_cast<unsigned>(c.streams) * blocks_of_runs(most),
                     static_cast<unsigned>(parts_of(c.width))};
   const auto grid = aligned ? &rewind_grid<true, B, G> : &rewind_grid<false, B, G>;
   grid<<<blocks, warps * 32, 0, on.stream()>>>(arguments, bank.data(), cotangent.data());

@@ -1,5 +1,6 @@
 // The forward of a chunk on CUDA. sdm_recall: row_sums.cuh. sdm_solve: triangle.cuh. sdm_write: a
-// warp for each run and part of 256 columns, eight columns to a lane.
+// warp for eight runs and a part of 256 columns, eight columns to a lane; rows of four runs of
+// bf16 are under way at once.
 //
 // Memory bound: at C = 128, W = R = 64 and 768 columns of bf16 the rows are 25 MB that recall reads
 // and, kept as they are stored, 38 MB that write reads and writes.
@@ -45,9 +46,9 @@ __global__ void __launch_bounds__(triangle_threads)
     solve_grid(chunk_place c, triangle_product inverse, triangle_product pairs, float* errors,
                float* readings, std::int64_t first_stream) {
   using product = triangle<false, Whole>;
-  __shared__ typename product::room room;
+  extern __shared__ float4 shared[];
   product{c,
-          room,
+          *reinterpret_cast<typename product::room*>(shared),
           inverse,
           pairs,
           first_stream + blockIdx.y,
@@ -69,129 +70,194 @@ struct write_arguments {
   const std::int32_t *order, *runs, *rows, *written;
   const float *tail, *keep, *beta, *errors;
   std::uint8_t* saved;
+
+  __device__ std::uint8_t* saved_row(std::int64_t of_chunk, std::int64_t where) const {
+    return saved + (of_chunk * c.chunk * c.writes + where) * saved_stride;
+  }
 };
 
-// The run of this warp, when it has a write.
-struct written_run {
-  bool there = false;
-  std::int64_t p = 0;
-  std::int64_t run = 0;    // of all
-  std::int64_t event = 0;  // of all, the chunk's first
-  std::int64_t row = 0;
-  std::int64_t saved = 0;
-  std::int32_t begin = 0;
-  std::int32_t end = 0;
-};
+// What a write adds to its row.
+__device__ inline void add_write(float tail, float strength, const float (&error)[8],
+                                 float (&sum)[8]) {
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    sum[j] = math::add(sum[j], math::mul(tail, math::mul(strength, error[j])));
+  }
+}
 
 constexpr int warps = 4;
+constexpr int group = 8;  // runs of a warp
 
-__device__ written_run find_run(const write_arguments& a, unsigned block) {
+// Blocks of a stream.
+__host__ __device__ inline unsigned blocks_of_runs(std::int32_t most_runs) {
+  return (static_cast<unsigned>(most_runs) + warps * group - 1) / (warps * group);
+}
+
+// What a lane looks up of a run that has a write. Loads wait for one another in three steps, which
+// a warp so takes once for all its runs.
+struct written_run {
+  bool there = false;
+  std::int32_t row = 0;
+  std::int32_t where = 0;  // among the saved rows of its chunk
+  std::int32_t next = 0;   // of its events in their order, behind the first write
+  std::int32_t end = 0;
+  float keep = 0.0f;
+  // Of the first write.
+  std::int32_t t = 0;
+  float tail = 0.0f;
+  float strength = 0.0f;
+};
+
+// Where the runs of a warp lie.
+struct run_place {
+  std::int64_t p, chunk, event;
+  std::int32_t first;
+
+  __device__ explicit run_place(const write_arguments& a) {
+    const unsigned blocks = blocks_of_runs(a.most_runs);
+    p = blockIdx.x / blocks;
+    chunk = a.c.of_stream(p);
+    event = chunk * a.c.events;
+    first = static_cast<std::int32_t>((blockIdx.x % blocks * warps + threadIdx.x / 32) * group);
+  }
+};
+
+__device__ inline written_run look_up(const write_arguments& a, const run_place& at) {
   written_run of;
-  const unsigned blocks = (a.most_runs + warps - 1) / warps;  // of a stream
-  const std::int32_t r = static_cast<std::int32_t>(block % blocks) * warps +
-                         static_cast<std::int32_t>(threadIdx.x / 32);
-  if (r >= a.most_runs) return of;
-  of.p = block / blocks;
-  const std::int64_t chunk = a.c.of_stream(of.p);
-  of.event = chunk * a.c.events;
-  of.run = of.event + r;
-  of.begin = a.runs[of.run + chunk];
-  of.end = a.runs[of.run + chunk + 1];
-  const std::int32_t where = a.written[of.run];
-  of.there = of.begin != of.end && where >= 0;
+  const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
+  const std::int32_t r = at.first + lane;
+  if (lane >= group || r >= a.most_runs) return of;
+  const std::int64_t run = at.event + r;
+  of.where = a.written[run];
+  std::int32_t i = a.runs[run + at.chunk];
+  of.end = a.runs[run + at.chunk + 1];
+  of.row = a.rows[run];
+  of.keep = a.keep[run];
+  of.there = i != of.end && of.where >= 0;
   if (!of.there) return of;
-  of.row = a.rows[of.run];
-  of.saved = (chunk * a.c.chunk * a.c.writes + where) * a.saved_stride;
+  std::int32_t event = a.order[at.event + i];
+  while (!a.c.is_write(event)) event = a.order[at.event + ++i];
+  of.next = i + 1;
+  of.t = a.c.token_of(event);
+  of.tail = a.tail[at.event + event];
+  of.strength = a.beta[a.c.token(at.p, of.t)];
   return of;
+}
+
+// Adds the writes of a run from `next` on; mostly there are none.
+template <bool Aligned>
+__device__ void add_later_writes(const write_arguments& a, const run_place& of, std::int32_t next,
+                                 std::int32_t end, std::int64_t at, float (&sum)[8]) {
+  const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
+#pragma unroll 1
+  for (std::int32_t ahead = next; ahead < end; ahead += 32) {
+    // A lane looks up one event of 32 for all.
+    bool writes = false;
+    std::int64_t my_token = 0;
+    float my_tail = 0.0f;
+    float my_strength = 0.0f;
+    if (ahead + lane < end) {
+      const std::int32_t event = a.order[of.event + ahead + lane];
+      writes = a.c.is_write(event);
+      my_token = a.c.token(of.p, a.c.token_of(event));
+      my_tail = a.tail[of.event + event];
+      my_strength = a.beta[my_token];
+    }
+    unsigned left = __ballot_sync(all_lanes, writes);
+#pragma unroll 1
+    while (left != 0) {
+      constexpr int pair = 2;
+      int from[pair];
+      float error[pair][8];
+#pragma unroll
+      for (int i = 0; i < pair; ++i) {
+        from[i] = __ffs(static_cast<int>(left)) - 1;
+        left &= left - 1;
+        const std::int64_t token = __shfl_sync(all_lanes, my_token, from[i] & 31);
+        if (from[i] >= 0) {
+          load_floats<Aligned>(a.errors + token * a.c.width, at, a.c.width, error[i]);
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < pair; ++i) {
+        const float tail = __shfl_sync(all_lanes, my_tail, from[i] & 31);
+        const float strength = __shfl_sync(all_lanes, my_strength, from[i] & 31);
+        if (from[i] >= 0) add_write(tail, strength, error[i], sum);
+      }
+    }
+  }
 }
 
 template <bool Aligned, class B>
 __global__ void __launch_bounds__(warps * 32) fp8_scales(write_arguments a, const B* bank) {
-  const written_run run = find_run(a, blockIdx.x);
-  if (!run.there) return;  // whole warps leave
-  const B* const row = bank + run.row * a.c.width;
-  std::uint32_t largest = 0;
+  const run_place of{a};
+  const written_run mine = look_up(a, of);
+#pragma unroll 1
+  for (unsigned todo = __ballot_sync(all_lanes, mine.there); todo != 0; todo &= todo - 1) {
+    const int from = __ffs(static_cast<int>(todo)) - 1;
+    const std::int64_t where = __shfl_sync(all_lanes, mine.where, from);
+    const B* const row = bank + std::int64_t{__shfl_sync(all_lanes, mine.row, from)} * a.c.width;
+    std::uint32_t largest = 0;
 #pragma unroll 4
-  for (std::int64_t at = threadIdx.x % 32 * lane_columns; at < a.c.width; at += part_columns) {
-    eight<B> stored;
-    float x[8];
-    load_stored<Aligned>(row, at, a.c.width, stored);
-    widen_eight(stored, x);
-    largest = max(largest, largest_of(x));
+    for (std::int64_t at = threadIdx.x % 32 * lane_columns; at < a.c.width; at += part_columns) {
+      eight<B> stored;
+      float x[8];
+      load_stored<Aligned>(row, at, a.c.width, stored);
+      widen_eight(stored, x);
+      largest = max(largest, largest_of(x));
+    }
+    largest = largest_of_lanes<32>(largest);
+    if (threadIdx.x % 32 != 0) continue;
+    save_scale<Aligned>(a.saved_row(of.chunk, where) + scales_begin(a.format, a.c.width),
+                        scale_of(largest, largest_e4m3));
   }
-  largest = largest_of_lanes<32>(largest);
-  if (threadIdx.x % 32 != 0) return;
-  save_scale<Aligned>(a.saved + run.saved + scales_begin(a.format, a.c.width),
-                      scale_of(largest, largest_e4m3));
 }
 
 template <bool Aligned, bool Quantised, class B>
-__global__ void __launch_bounds__(warps * 32, 7) write_grid(write_arguments a, B* bank) {
-  constexpr int batch = 4;
-  const written_run run = find_run(a, blockIdx.x);
-  if (!run.there) return;  // whole warps leave
-  const chunk_place& c = a.c;
-  const auto lane = static_cast<std::int32_t>(threadIdx.x % 32);
-  const std::int64_t at = std::int64_t{blockIdx.y} * part_columns + lane * lane_columns;
-  B* const row = bank + run.row * c.width;
-  // Loads first, in the order in which they wait for one another: the row and the run's order, then
-  // what its events bring. Nothing is used before those of the first batch are under way.
-  eight<B> stored;
-  load_stored<Aligned>(row, at, c.width, stored);
-  const float keep = a.keep[run.run];
-
-  // A lane looks up one event of 32 for all.
-  std::int64_t my_token = 0;
-  float my_tail = 0.0f;
-  float my_strength = 0.0f;
-  std::int32_t ahead = run.begin;  // what was not looked up yet
-  unsigned left = 0;               // lanes whose writes were not fetched yet
-  int of[batch];                   // lanes; -1: there are no more
-  float error[batch][8];
-  const auto fetch = [&] {
-    for (; left == 0 && ahead < run.end; ahead += 32) {
-      bool writes = false;
-      if (ahead + lane < run.end) {
-        const std::int32_t event = a.order[run.event + ahead + lane];
-        writes = c.is_write(event);
-        my_token = c.token(run.p, c.token_of(event));
-        my_tail = a.tail[run.event + event];
-        my_strength = a.beta[my_token];
-      }
-      left = __ballot_sync(all_lanes, writes);
+__global__ void __launch_bounds__(warps * 32, 5) write_grid(write_arguments a, B* bank) {
+  constexpr int batch = 8 / static_cast<int>(sizeof(B));  // runs whose rows are under way at once
+  const run_place of{a};
+  const written_run mine = look_up(a, of);
+  const std::int64_t width = a.c.width;
+  const std::int64_t at = std::int64_t{blockIdx.y} * part_columns + threadIdx.x % 32 * lane_columns;
+  unsigned todo = __ballot_sync(all_lanes, mine.there);
+#pragma unroll 1
+  while (todo != 0) {
+    int from[batch];  // lanes; -1: there are no more
+    eight<B> stored[batch];
+    float error[batch][8];
+#pragma unroll
+    for (int i = 0; i < batch; ++i) {
+      from[i] = __ffs(static_cast<int>(todo)) - 1;
+      todo &= todo - 1;
+      const std::int64_t row = __shfl_sync(all_lanes, mine.row, from[i] & 31);
+      const std::int32_t t = __shfl_sync(all_lanes, mine.t, from[i] & 31);
+      if (from[i] < 0) continue;  // the same for the whole warp
+      load_stored<Aligned>(bank + row * width, at, width, stored[i]);
+      load_floats<Aligned>(a.errors + a.c.token(of.p, t) * width, at, width, error[i]);
     }
 #pragma unroll
     for (int i = 0; i < batch; ++i) {
-      of[i] = __ffs(static_cast<int>(left)) - 1;
-      left &= left - 1;
-      const std::int64_t token = __shfl_sync(all_lanes, my_token, of[i] & 31);
-      if (of[i] >= 0) load_floats<Aligned>(a.errors + token * c.width, at, c.width, error[i]);
-    }
-  };
-  fetch();
-
-  float sum[8];
-  widen_eight(stored, sum);
-  if (a.saved_stride != 0) {
-    save_eight<Aligned, Quantised>(a.format, a.saved + run.saved, at, c.width, stored, sum);
-  }
-#pragma unroll
-  for (int j = 0; j < 8; ++j) sum[j] = math::mul(keep, sum[j]);
-  while (of[0] >= 0) {
-#pragma unroll
-    for (int i = 0; i < batch; ++i) {
-      const float tail = __shfl_sync(all_lanes, my_tail, of[i] & 31);
-      const float strength = __shfl_sync(all_lanes, my_strength, of[i] & 31);
-      if (of[i] < 0) continue;  // the same for the whole warp
-#pragma unroll
-      for (int j = 0; j < 8; ++j) {
-        sum[j] = math::add(sum[j], math::mul(tail, math::mul(strength, error[i][j])));
+      if (from[i] < 0) continue;
+      float sum[8];
+      widen_eight(stored[i], sum);
+      if (a.saved_stride != 0) {
+        save_eight<Aligned, Quantised>(
+            a.format, a.saved_row(of.chunk, __shfl_sync(all_lanes, mine.where, from[i])), at, width,
+            stored[i], sum);
       }
+      const float keep = __shfl_sync(all_lanes, mine.keep, from[i]);
+#pragma unroll
+      for (int j = 0; j < 8; ++j) sum[j] = math::mul(keep, sum[j]);
+      add_write(__shfl_sync(all_lanes, mine.tail, from[i]),
+                __shfl_sync(all_lanes, mine.strength, from[i]), error[i], sum);
+      add_later_writes<Aligned>(a, of, __shfl_sync(all_lanes, mine.next, from[i]),
+                                __shfl_sync(all_lanes, mine.end, from[i]), at, sum);
+      narrow_eight(sum, stored[i]);
+      const std::int64_t row = __shfl_sync(all_lanes, mine.row, from[i]);
+      store_stored<Aligned>(bank + row * width, at, width, stored[i]);
     }
-    fetch();
   }
-  narrow_eight(sum, stored);
-  store_stored<Aligned>(row, at, c.width, stored);
 }
 
 }  // namespace
@@ -219,10 +285,8 @@ void solve_cuda(cuda_call& on, read<X> inverse, read<X> pairs, read<X> beta, ino
   const triangle_product of_readings{pairs.data(), errors.data(), beta.data()};
   const auto grid =
       in_fours(c, inverse.data(), pairs.data()) ? &solve_grid<true> : &solve_grid<false>;
-  each_triangle_grid(c, [&](dim3 blocks, std::int64_t p) {
-    grid<<<blocks, triangle_threads, 0, on.stream()>>>(c, of_errors, of_readings, errors.data(),
-                                                       readings.data(), p);
-  });
+  launch_triangle<triangle<false, true>::room>(grid, on.stream(), c, of_errors, of_readings,
+                                               errors.data(), readings.data());
 }
 
 template <class B, class X>
@@ -240,7 +304,7 @@ void write_cuda(cuda_call& on, read<std::int32_t> order, read<std::int32_t> runs
       runs.data(), rows.data(),   written.data(), tail.data(), keep.data(),
       beta.data(), errors.data(), saved.data()};
   const bool aligned = ops::in_eights(c.width, {bank.data(), errors.data(), saved.data()});
-  const auto blocks = static_cast<unsigned>(c.streams * ((most + warps - 1) / warps));
+  const auto blocks = static_cast<unsigned>(c.streams) * blocks_of_runs(most);
   if (format == saved_rows::fp8 && stride != 0) {
     const auto scales = aligned ? &fp8_scales<true, B> : &fp8_scales<false, B>;
     scales<<<blocks, warps * 32, 0, on.stream()>>>(arguments, bank.data());

@@ -7,8 +7,10 @@
 //
 // sdm_invert: a block for each chunk and 64 columns, a thread for a column. Four rows at a time:
 // their sums over the rows above are independent, and a row of four numbers of M is one load. M's
-// rows and the columns are in shared memory up to chunks of 361; larger ones read both where they
-// lie.
+// rows, the next four on their way behind the sums, and the columns are in shared memory up to
+// chunks of 341; larger ones read both where they lie.
+#include <cuda_pipeline.h>
+
 #include <algorithm>
 
 #include "reprise/cuda/call.cuh"
@@ -116,9 +118,45 @@ struct scaled_recalls {
   int tokens;
   bool columns;
 
+  __device__ bool has(int t, int s) const { return t < tokens && s < t; }
+  __device__ float scale(int t, int s) const { return beta[columns ? s : t]; }
   __device__ float at(int t, int s) const {
-    if (t >= tokens || s >= t) return 0.0f;
-    return math::mul(recalls[t * side + s], beta[columns ? s : t]);
+    return has(t, s) ? math::mul(recalls[t * side + s], scale(t, s)) : 0.0f;
+  }
+};
+
+// Four rows of M in shared memory, by s, beside the four that come next.
+struct row_tiles {
+  float4* both;
+  int side, first;
+
+  __device__ float4* of(int t0) const { return both + (t0 / tile_rows % 2) * side; }
+
+  // Begins to copy what lies below the diagonal; an element is scaled by the thread that copied it.
+  __device__ void bring(const scaled_recalls& m, int t0) const {
+    float* const to = reinterpret_cast<float*>(of(t0));
+    for (int s = first + static_cast<int>(threadIdx.x); s < t0 + tile_rows && s < side;
+         s += block_columns) {
+#pragma unroll
+      for (int r = 0; r < tile_rows; ++r) {
+        const bool there = m.has(t0 + r, s);
+        __pipeline_memcpy_async(to + (s - first) * tile_rows + r,
+                                m.recalls + (there ? (t0 + r) * m.side + s : 0), sizeof(float),
+                                there ? 0 : sizeof(float));
+      }
+    }
+    __pipeline_commit();
+  }
+
+  __device__ void scale(const scaled_recalls& m, int t0) const {
+    for (int s = first + static_cast<int>(threadIdx.x); s < t0 + tile_rows && s < side;
+         s += block_columns) {
+      float* const four = reinterpret_cast<float*>(of(t0) + (s - first));
+#pragma unroll
+      for (int r = 0; r < tile_rows; ++r) {
+        if (m.has(t0 + r, s)) four[r] = math::mul(four[r], m.scale(t0 + r, s));
+      }
+    }
   }
 };
 
@@ -126,7 +164,7 @@ template <bool InShared>
 __global__ void __launch_bounds__(block_columns)
     invert_grid(const float* recalls, const float* beta, float* inverse, bool columns,
                 sdm_sizes sizes) {
-  extern __shared__ float4 tile[];  // by s, of the four rows; then the block's columns, by row
+  extern __shared__ float4 shared[];  // two tiles of four rows; then the block's columns, by row
   const auto side = static_cast<int>(sizes.chunk);
   const std::int64_t chunk = blockIdx.x;
   const std::int64_t p = chunk / sizes.chunks();
@@ -139,20 +177,23 @@ __global__ void __launch_bounds__(block_columns)
   const int j = first + threadIdx.x;
   const int warp_first = first + threadIdx.x / 32 * 32;
   float* const to = inverse + chunk * square + j;  // only where j < side
-  float* const own = reinterpret_cast<float*>(tile + side) + threadIdx.x;
+  const row_tiles tiles{shared, side, first};
+  float* const own = reinterpret_cast<float*>(shared + 2 * side) + threadIdx.x;
 
   if (j < side) {
     for (int t = 0; t < first; ++t) to[std::int64_t{t} * side] = 0.0f;
   }
+  if constexpr (InShared) tiles.bring(m, first);
+#pragma unroll 1
   for (int t0 = first; t0 < side; t0 += tile_rows) {
+    const float4* tile = nullptr;
     if constexpr (InShared) {
       __syncthreads();  // the tile before has been read
-      for (int r = 0; r < tile_rows; ++r) {
-        for (int s = first + threadIdx.x; s < t0 + tile_rows && s < side; s += block_columns) {
-          reinterpret_cast<float*>(tile + (s - first))[r] = m.at(t0 + r, s);
-        }
-      }
+      tiles.bring(m, t0 + tile_rows);
+      __pipeline_wait_prior(1);
+      tiles.scale(m, t0);
       __syncthreads();
+      tile = tiles.of(t0);
     }
     if (j >= side) continue;
     const auto m_at = [&](int s) {
@@ -160,17 +201,22 @@ __global__ void __launch_bounds__(block_columns)
       return make_float4(m.at(t0, s), m.at(t0 + 1, s), m.at(t0 + 2, s), m.at(t0 + 3, s));
     };
     float sums[tile_rows] = {};
-    // A warp has all its columns at the same s, though some begin later.
-#pragma unroll 4
-    for (int s = warp_first; s < t0; ++s) {
+    const auto add_row = [&](int s) {
       const float x = InShared ? own[(s - first) * block_columns] : to[std::int64_t{s} * side];
       const float4 four = m_at(s);
-      if (s < j) continue;
       sums[0] = math::add(sums[0], math::mul(four.x, x));
       sums[1] = math::add(sums[1], math::mul(four.y, x));
       sums[2] = math::add(sums[2], math::mul(four.z, x));
       sums[3] = math::add(sums[3], math::mul(four.w, x));
+    };
+    // The columns of a warp begin at its first 32 rows, one after the other.
+    const int all_begin = min(warp_first + 32, t0);
+#pragma unroll 2
+    for (int s = warp_first; s < all_begin; ++s) {
+      if (s >= j) add_row(s);
     }
+#pragma unroll 8
+    for (int s = all_begin; s < t0; ++s) add_row(s);
 #pragma unroll
     for (int r = 0; r < tile_rows; ++r) {
       const int t = t0 + r;
@@ -213,7 +259,7 @@ void invert_cuda(cuda_call& call, read<X> recalls, read<X> beta, write<X> invers
                  sdm_inverse which, sdm_sizes sizes) {
   check_invert(recalls, beta, inverse, sizes);
   if (sizes.tokens == 0) return;
-  constexpr std::int64_t step_bytes = sizeof(float4) + block_columns * sizeof(float);
+  constexpr std::int64_t step_bytes = 2 * sizeof(float4) + block_columns * sizeof(float);
   const std::int64_t bytes = sizes.chunk * step_bytes;
   const bool in_shared = bytes <= most_tile_bytes;
   if (in_shared && bytes > most_row_bytes) {

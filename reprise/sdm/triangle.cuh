@@ -4,8 +4,9 @@
 // A block has eight columns of a stream, so that 768 of them fill 96 blocks; it needs no other
 // block, not even where rows are replaced in place. A thread sums four rows of one column, a block
 // 128 rows at a time, in increasing order of the other index. Matrices come in tiles of 32 of that
-// index, through registers, `ahead` of them under way, across rows and across the two products: at
-// C = 128 a product has four.
+// index, copied to shared memory behind the sums, three tiles ahead, across rows and across the two
+// products: at C = 128 a product has four. Code is rolled up: a launch runs it a few times only,
+// and fetching it from memory took longer than running it.
 //
 //   Back = false: row t takes the tokens s <= t; blocks of rows from the last to the first
 //   Back = true:  row s takes the tokens t >= s, of the transposed matrix; from the first to the
@@ -13,6 +14,7 @@
 // In this order a row that is replaced is one that no later block of rows reads.
 #pragma once
 
+#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -44,15 +46,16 @@ struct triangle_tile {
 template <bool Back, bool Whole>
 class triangle {
  public:
-  static constexpr int ahead = 4;
+  static constexpr int stages = 4;
   // From one line of a tile to the next: four banks on, so that the lanes of a warp, which read 16
   // bytes of different lines or columns, meet in no bank.
   static constexpr int line = Back ? triangle_rows + 4 : triangle_terms + 4;
   static constexpr int lines = Back ? triangle_terms : triangle_rows;
   static constexpr int term_line = triangle_terms + 4;
 
+  // 75 KiB: a block of any card may have as much, when it asks.
   struct room {
-    float4 matrix[2][lines * line / 4];
+    float4 matrix[stages][lines * line / 4];
     float4 terms[2][triangle_columns * term_line / 4];
   };
 
@@ -73,40 +76,27 @@ class triangle {
   __device__ void run(const Finish& finish) {
     triangle_tile now = begin_of(0);
     triangle_tile coming = now;
-    float matrix[ahead][16];
-    float term[ahead];
-    triangle_tile tiles[ahead];
-#pragma unroll
-    for (int i = 0; i < ahead; ++i) {
-      tiles[i] = coming;
-      fetch_matrix(coming, matrix[i]);
-      term[i] = coming.product == 0 ? fetch_term(coming) : 0.0f;
-      advance(coming);
-    }
+#pragma unroll 1
+    for (int i = 0; i < stages - 1; ++i) bring(coming, i);
+    float term = fetch_term(now);
     float sums[4] = {};
-    int half = 0;
-    while (now.product < 2) {
-#pragma unroll
-      for (int i = 0; i < ahead; ++i) {
-        if (now.product >= 2) break;  // the same for the whole block
-        store(half, matrix[i], term[i]);
-        __syncthreads();  // the other half was read before the last of these
-        tiles[i] = coming;
-        fetch_matrix(coming, matrix[i]);
-        if (coming.product == now.product) term[i] = fetch_term(coming);
-        advance(coming);
-        add_tile(now, half, sums);
-        half = 1 - half;
-
-        const triangle_tile done = now;
-        advance(now);
-        if (now.product == done.product && now.row == done.row) continue;
-        put(done, sums, finish);
-        if (now.product == done.product || now.product >= 2) continue;
-        __syncthreads();  // what the first product wrote is there
-#pragma unroll
-        for (int k = 0; k < ahead; ++k) term[k] = fetch_term(tiles[k]);
-      }
+#pragma unroll 1
+    for (int i = 0; now.product < 2; ++i) {
+      reinterpret_cast<float*>(
+          room_.terms[i % 2])[my_column() * term_line + threadIdx.x / triangle_columns] = term;
+      __pipeline_wait_prior(stages - 2);
+      __syncthreads();  // this tile is there, and the one before has been read
+      bring(coming, (i + stages - 1) % stages);
+      const triangle_tile done = now;
+      advance(now);
+      const bool same_product = now.product == done.product;
+      if (same_product) term = fetch_term(now);
+      add_tile(done, i, sums);
+      if (same_product && now.row == done.row) continue;
+      put(done, sums, finish);
+      if (same_product) continue;
+      __syncthreads();  // what the first product wrote is there
+      term = fetch_term(now);
     }
   }
 
@@ -133,31 +123,33 @@ class triangle {
     at.term = term_begin(at.row);
   }
 
-  // This thread's four pieces of four of a tile. What lies across the diagonal is not read.
-  __device__ void fetch_matrix(const triangle_tile& tile, float (&to)[16]) const {
-    if (tile.product >= 2) return;
-    constexpr int pieces = line / 4 - 1;  // of a line
-    const float* const square = tile.product == 0 ? first_.matrix : second_.matrix;
+  // Begins to copy this thread's four pieces of four of a tile, and goes on to the next tile. What
+  // lies across the diagonal is not read.
+  __device__ void bring(triangle_tile& tile, int stage) const {
+    if (tile.product < 2) {
+      constexpr int pieces = line / 4 - 1;  // of a line
+      const float* const square = tile.product == 0 ? first_.matrix : second_.matrix;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int of_line = static_cast<int>(threadIdx.x) / pieces + i * (triangle_threads / pieces);
-      const int of_column = static_cast<int>(threadIdx.x) % pieces * 4;
-      // Of the matrix, whose diagonal has the same place in every tile.
-      const std::int32_t t = (Back ? tile.term : tile.row) + of_line;
-      const std::int32_t s = (Back ? tile.row : tile.term) + of_column;
-      const float* const from = square + std::int64_t{t} * chunk_ + s;
-      if constexpr (Whole) {
-        float4 four = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-        if (t < count_ && s <= t) four = *reinterpret_cast<const float4*>(from);
-        to[4 * i] = four.x;
-        to[4 * i + 1] = four.y;
-        to[4 * i + 2] = four.z;
-        to[4 * i + 3] = four.w;
-      } else {
-#pragma unroll
-        for (int j = 0; j < 4; ++j) to[4 * i + j] = t < count_ && s + j <= t ? from[j] : 0.0f;
+      for (int i = 0; i < 4; ++i) {
+        const int of_line =
+            static_cast<int>(threadIdx.x) / pieces + i * (triangle_threads / pieces);
+        const int piece = static_cast<int>(threadIdx.x) % pieces;
+        // Of the matrix, whose diagonal has the same place in every tile.
+        const std::int32_t t = (Back ? tile.term : tile.row) + of_line;
+        const std::int32_t s = (Back ? tile.row : tile.term) + 4 * piece;
+        const bool there = t < count_ && s <= t;
+        const float* const from = square + (there ? std::int64_t{t} * chunk_ + s : 0);
+        float4* const to = &room_.matrix[stage][of_line * (line / 4) + piece];
+        if constexpr (Whole) {
+          __pipeline_memcpy_async(to, from, sizeof(float4), there ? 0 : sizeof(float4));
+        } else {
+          const auto element = [&](int j) { return there && s + j <= t ? from[j] : 0.0f; };
+          *to = make_float4(element(0), element(1), element(2), element(3));
+        }
       }
+      advance(tile);
     }
+    __pipeline_commit();  // also of nothing: groups are counted
   }
 
   // One term of this thread's column: eight threads read a row's.
@@ -169,19 +161,6 @@ class triangle {
     return of.strength == nullptr ? term : math::mul(of.strength[t], term);
   }
 
-  __device__ void store(int half, const float (&matrix)[16], float term) const {
-    constexpr int pieces = line / 4 - 1;
-    const int thread = threadIdx.x;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int of_line = thread / pieces + i * (triangle_threads / pieces);
-      room_.matrix[half][of_line * (line / 4) + thread % pieces] =
-          make_float4(matrix[4 * i], matrix[4 * i + 1], matrix[4 * i + 2], matrix[4 * i + 3]);
-    }
-    reinterpret_cast<float*>(
-        room_.terms[half])[my_column() * term_line + thread / triangle_columns] = term;
-  }
-
   // A warp has 16 neighbouring rows: four lanes wide, eight columns across. Its lanes' rows are
   // neighbours where lines of the tile are rows, and four apart where columns are.
   __device__ static int row_of_lane(int i) {
@@ -190,25 +169,25 @@ class triangle {
     return 16 * warp + (Back ? 4 * group + i : 4 * i + group);
   }
 
-  __device__ void add_tile(const triangle_tile& tile, int half, float (&sums)[4]) const {
+  __device__ void add_tile(const triangle_tile& tile, int i, float (&sums)[4]) const {
     const std::int32_t first = tile.row + static_cast<std::int32_t>(threadIdx.x) / 32 * 16;
     const std::int32_t last = first + 15;
     const std::int32_t end = tile.term + triangle_terms;  // the same for the whole warp
     if (first >= count_) return;
     if (Back ? end <= first : tile.term > last) return;
     if (Back ? tile.term >= last && end <= count_ : end - 1 <= first) {
-      add_terms<true>(tile, half, sums);
+      add_terms<true>(tile, i, sums);
     } else {
-      add_terms<false>(tile, half, sums);
+      add_terms<false>(tile, i, sums);
     }
   }
 
   // All: every row takes every term.
   template <bool All>
-  __device__ void add_terms(const triangle_tile& tile, int half, float (&sums)[4]) const {
-    const float4* const matrix = room_.matrix[half];
-    const float4* const terms = room_.terms[half] + my_column() * (term_line / 4);
-#pragma unroll
+  __device__ void add_terms(const triangle_tile& tile, int tile_number, float (&sums)[4]) const {
+    const float4* const matrix = room_.matrix[tile_number % stages];
+    const float4* const terms = room_.terms[tile_number % 2] + my_column() * (term_line / 4);
+#pragma unroll 2
     for (int k = 0; k < triangle_terms; k += 4) {
       const float4 four = terms[k / 4];
       const float term[4] = {four.x, four.y, four.z, four.w};
@@ -278,14 +257,17 @@ inline bool in_fours(const chunk_place& c, const float* a, const float* b) {
          reinterpret_cast<std::uintptr_t>(b) % 16 == 0;
 }
 
-// On the host: launch(blocks, p) for streams from p on, as many as a grid has room for.
-template <class Launch>
-void each_triangle_grid(const chunk_place& c, const Launch& launch) {
+// On the host: grid(…, p) for streams from p on, as many as a grid has room for.
+template <class Room, class Grid, class... Arguments>
+void launch_triangle(Grid* grid, cudaStream_t on, const chunk_place& c, Arguments... arguments) {
+  // What it returns is CUDA's last error too, at which the device looks.
+  cudaFuncSetAttribute(grid, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Room));
   constexpr std::int64_t most = 65'535;
   const std::int64_t slices = (c.width + triangle_columns - 1) / triangle_columns;
   for (std::int64_t p = 0; p < c.streams; p += most) {
     const std::int64_t here = c.streams - p < most ? c.streams - p : most;
-    launch(dim3{static_cast<unsigned>(slices), static_cast<unsigned>(here)}, p);
+    grid<<<dim3{static_cast<unsigned>(slices), static_cast<unsigned>(here)}, triangle_threads,
+           sizeof(Room), on>>>(c, arguments..., p);
   }
 }
 

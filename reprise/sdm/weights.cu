@@ -12,7 +12,7 @@ namespace reprise::REPRISE_BODIES::sdm {
 
 namespace {
 
-constexpr int most_threads = 512;
+constexpr int most_threads = 1024;
 
 struct weights_arrays {
   const std::int32_t *order, *runs;

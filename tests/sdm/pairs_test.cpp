@@ -337,7 +337,7 @@ TEST(sdm_invert, cuda_gives_the_bits_of_the_cpu) {
   op_bench cuda{automatic_device()};
   std::vector<sdm_sizes> all = sizes_to_invert();
   all.push_back({7, 9, 1, 3000, 1, 1, 1, 64});
-  for (const std::int64_t chunk : {128, 180, 181, 256, 361, 362, 500}) {
+  for (const std::int64_t chunk : {128, 170, 171, 256, 341, 342, 500}) {
     all.push_back({2, 9, 1, 2 * chunk - 3, 1, 1, 1, chunk});
   }
   for (const sdm_sizes& sizes : all) {
