@@ -53,8 +53,8 @@ struct forward_call {
   std::vector<dims> outputs;     // their shapes, by slot
   philox_counter drawn_from{0};  // where the forward began to draw
   precision in_force;
-  bool is_done = false;         // a backward has run
-  parameter_bits delivered;     // parameters that have got its gradient, by a backward that failed
+  bool is_done = false;      // a backward has run
+  parameter_bits delivered;  // parameters that have got its gradient, by a backward that failed
 };
 
 }  // namespace reprise

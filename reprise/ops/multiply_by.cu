@@ -12,9 +12,7 @@ struct multiplied_element {
   read<float> x;
   write<float> y;
   float factor;
-  __device__ void operator()(std::size_t i) const {
-    y.data()[i] = math::mul(factor, x.data()[i]);
-  }
+  __device__ void operator()(std::size_t i) const { y.data()[i] = math::mul(factor, x.data()[i]); }
 };
 
 }  // namespace

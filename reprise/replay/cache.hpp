@@ -26,11 +26,11 @@
 namespace reprise {
 
 struct cache_options {
-  bool record = true;   // false: every step runs eagerly; nothing of capture is ever called
-  bool verify = false;  // run each replay eagerly as well and compare the bits
-  bool debug = false;   // every recording is one break around the whole body: nothing is captured
+  bool record = true;    // false: every step runs eagerly; nothing of capture is ever called
+  bool verify = false;   // run each replay eagerly as well and compare the bits
+  bool debug = false;    // every recording is one break around the whole body: nothing is captured
   bool branches = true;  // what bodies enqueue aside (step_scope::aside) is a branch of the graph
-  int admit_after = 1;  // the use of a key that records it
+  int admit_after = 1;   // the use of a key that records it
   bool prepared_only = false;  // record nothing but what was prepared
   int failure_limit = 4;       // captures of one key that may fail before it stays eager
   int churn_limit = 4;         // recordings of one key that may be dropped unpaid (key_history.hpp)

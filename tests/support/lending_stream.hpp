@@ -1,5 +1,5 @@
-// A stream that lends the workspace a kernel asks for, as a step's run does: for plain launches that
-// a recorded call is held to.
+// A stream that lends the workspace a kernel asks for, as a step's run does: for plain launches
+// that a recorded call is held to.
 #pragma once
 
 #include <cstddef>
