@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "reprise/device/enqueue.hpp"
-#include "reprise/nn/gelu.hpp"
 #include "reprise/nn/layer_norm.hpp"
 #include "reprise/nn/linear.hpp"
 
@@ -49,8 +48,9 @@ nn::sequence deep_layers(std::string name, nn::parameter_set& set, std::int64_t 
   for (std::int64_t i = first; i < last; ++i) {
     const std::string layer = fmt::format("layers.{}", i);
     made.add(nn::linear{set.at(layer + ".product.weight"), set.at(layer + ".product.bias")});
-    made.add(nn::layer_norm{set.at(layer + ".norm.gain"), set.at(layer + ".norm.bias")});
-    made.add(nn::gelu{});
+    made.add(nn::layer_norm{set.at(layer + ".norm.gain"),
+                            set.at(layer + ".norm.bias"),
+                            {.then = nn::activation::gelu}});
   }
   return made;
 }

@@ -14,6 +14,7 @@
 #include "reprise/ops/gelu.hpp"
 #include "reprise/ops/gradient_norm.hpp"
 #include "reprise/ops/layer_norm.hpp"
+#include "reprise/ops/layer_norm_gelu.hpp"
 #include "reprise/ops/layer_norm_grad.hpp"
 #include "reprise/ops/linear.hpp"
 #include "reprise/ops/matmul.hpp"
@@ -60,6 +61,7 @@ void add_builtin_kernels(kernel_registry& registry) {
   add_multiply_by(registry);
   add_silu(registry);
   add_layer_norm_grad(registry);
+  add_layer_norm_gelu(registry);
   add_embedding_grad(registry);
   add_dropout(registry);
   add_softmax_cross_entropy(registry);

@@ -4,30 +4,14 @@
 
 #include "reprise/device/cpu_call.hpp"
 #include "reprise/kernel/registry.hpp"
-#include "reprise/ops/math.hpp"
+#include "reprise/ops/norms.hpp"
 #include "reprise/ops/rows.hpp"
-#include "reprise/ops/slot_sum.hpp"
 
 namespace reprise::REPRISE_BODIES {
 
 namespace ops {
 
 namespace {
-
-struct row_stats {
-  float mean;
-  float inverse;
-};
-
-row_stats stats_of(pointer_to<const float> x, std::int64_t width, float eps) {
-  const auto count = static_cast<float>(width);
-  const float mean = slot_sum<row_slots>(width, [&](std::int64_t l) { return x[l]; }) / count;
-  const float squares = slot_sum<row_slots>(width, [&](std::int64_t l) {
-    const float off = x[l] - mean;
-    return off * off;
-  });
-  return {mean, 1.0f / math::sqrt(squares / count + eps)};
-}
 
 // Both kernels; `saved(row, stats)` is told of each row.
 template <class Saved>

@@ -48,8 +48,27 @@ REPRISE_HD inline float norm_dx(float g, float unit, float inverse, float mean, 
   return math::mul(inverse, math::sub(math::sub(g, mean), math::mul(unit, along)));
 }
 
+// Up to so many chunks CUDA sums all of them in one launch, which needs no workspace.
+inline constexpr std::int64_t few_norm_chunks = 4;
+
 // The CPU's half. Columns that are summed side by side:
 inline constexpr std::int64_t norm_tile = 32;
+
+// Of one row.
+struct row_stats {
+  float mean;
+  float inverse;
+};
+
+inline row_stats stats_of(pointer_to<const float> x, std::int64_t width, float eps) {
+  const auto count = static_cast<float>(width);
+  const float mean = slot_sum<row_slots>(width, [&](std::int64_t l) { return x[l]; }) / count;
+  const float squares = slot_sum<row_slots>(width, [&](std::int64_t l) {
+    const float off = x[l] - mean;
+    return off * off;
+  });
+  return {mean, inverse_deviation(squares / count, eps)};
+}
 
 // sums[t], a sum in slots for each t: what slot_sum is for one. add(l, slot) adds the terms of l,
 // from 0 to below `count`, to slot[t].

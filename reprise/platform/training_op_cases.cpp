@@ -14,6 +14,7 @@
 #include "reprise/ops/gelu.hpp"
 #include "reprise/ops/gradient_norm.hpp"
 #include "reprise/ops/layer_norm.hpp"
+#include "reprise/ops/layer_norm_gelu.hpp"
 #include "reprise/ops/layer_norm_grad.hpp"
 #include "reprise/ops/moving_average.hpp"
 #include "reprise/ops/multiply_by.hpp"
@@ -49,13 +50,22 @@ void show_norms(const see_case& see) {
     const auto stats = random_values<float>(count_of(rows, 2), 54);
     see(case_of(layer_norm_input_grad, name, read<float>{in(x)}, read<float>{in(gain)},
                 read<float>{in(stats)}, read<float>{in(dy)}, write<float>{to(y)}, width));
+    see(case_of(layer_norm_gelu_saving, name, read<float>{in(x)}, read<float>{in(gain)},
+                read<float>{in(bias)}, write<float>{to(y)}, write<float>{to(kept)}, width, 1e-5F));
+    see(case_of(layer_norm_gelu_input_grad, name, read<float>{in(x)}, read<float>{in(gain)},
+                read<float>{in(bias)}, read<float>{in(stats)}, read<float>{in(dy)},
+                write<float>{to(y)}, width));
     for (const gradient_rule by : {gradient_rule::write, gradient_rule::add}) {
       auto dgain = random_values<float>(gain.size(), 55);
       auto dbias = random_values<float>(gain.size(), 56);
       const words rule{static_cast<std::int32_t>(by)};
-      see(case_of(layer_norm_weight_grad,
-                  fmt::format("{}, {}", name, by == gradient_rule::add ? "added" : "written"),
-                  read<float>{in(x)}, read<float>{in(stats)}, read<float>{in(dy)},
+      const std::string ruled =
+          fmt::format("{}, {}", name, by == gradient_rule::add ? "added" : "written");
+      see(case_of(layer_norm_weight_grad, ruled, read<float>{in(x)}, read<float>{in(stats)},
+                  read<float>{in(dy)}, inout<float>{to(dgain)}, inout<float>{to(dbias)},
+                  read<std::int32_t>{in(rule)}, read<std::int32_t>{in(rule)}, width));
+      see(case_of(layer_norm_gelu_weight_grad, ruled, read<float>{in(x)}, read<float>{in(gain)},
+                  read<float>{in(bias)}, read<float>{in(stats)}, read<float>{in(dy)},
                   inout<float>{to(dgain)}, inout<float>{to(dbias)}, read<std::int32_t>{in(rule)},
                   read<std::int32_t>{in(rule)}, width));
     }

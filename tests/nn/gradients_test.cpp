@@ -8,6 +8,7 @@
 #include "reprise/nn/gelu.hpp"
 #include "reprise/nn/layer_norm.hpp"
 #include "reprise/nn/linear.hpp"
+#include "reprise/nn/sequence.hpp"
 #include "reprise/nn/silu.hpp"
 #include "reprise/nn/softmax_cross_entropy.hpp"
 #include "reprise/nn/squared_error.hpp"
@@ -156,6 +157,32 @@ TEST_P(gradients, of_a_layer_norm_are_those_of_its_formula) {
       central_differences(
           [&](const host_values& at) { return dot(formula(widened(x), gain, at), c); }, bias),
       "the bias's");
+}
+
+// Forwards and backwards, under each rule of the sums over rows: few rows and many.
+TEST_P(gradients, of_a_layer_norm_with_gelu_behind_have_the_bits_of_the_two_layers) {
+  constexpr std::int64_t width = 37;
+  const nn::parameter_specs specs{{"gain", {width}, nn::uniform{2}},
+                                  {"bias", {width}, nn::uniform{1}}};
+  nn::parameter_set one{here.memory, here.work, specs, 3};
+  nn::parameter_set two{here.memory, here.work, specs, 3};
+  for (const std::int64_t m : {6, 150}) {
+    std::vector<float> x = numbers(static_cast<std::size_t>(m * width), 1);
+    for (float& value : x) value *= 3;
+    const std::vector<float> dy = numbers(x.size(), 2);
+    nn::sequence apart{"apart"};
+    apart.add(nn::layer_norm{two[0], two[1], 1e-3F}).add(nn::gelu{});
+    const both expected = run(apart, m, width, x, dy, {&two[0], &two[1]});
+    const both found =
+        run(nn::layer_norm{one[0], one[1], {.eps = 1e-3F, .then = nn::activation::gelu}}, m, width,
+            x, dy, {&one[0], &one[1]});
+    EXPECT_TRUE(same_bits(found.y, expected.y));
+    EXPECT_TRUE(same_bits(found.dx, expected.dx));
+    for (const std::size_t p : {0U, 1U}) {
+      EXPECT_TRUE(
+          same_bits(gradient_of_parameter(here, one[p]), gradient_of_parameter(here, two[p])));
+    }
+  }
 }
 
 TEST_P(gradients, of_gelu_are_those_of_its_formula) {

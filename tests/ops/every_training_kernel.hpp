@@ -14,6 +14,7 @@
 #include "reprise/ops/gelu.hpp"
 #include "reprise/ops/gradient_norm.hpp"
 #include "reprise/ops/layer_norm.hpp"
+#include "reprise/ops/layer_norm_gelu.hpp"
 #include "reprise/ops/layer_norm_grad.hpp"
 #include "reprise/ops/moving_average.hpp"
 #include "reprise/ops/multiply_by.hpp"
@@ -60,6 +61,18 @@ void run_training_norms(Runner& with) {
     with.run(layer_norm_weight_grad, read<float>{all(x)}, read<float>{all(kept)},
              read<float>{all(dy)}, inout<float>{all(dgain)}, inout<float>{all(dbias)},
              read<std::int32_t>{all(gain_rule)}, read<std::int32_t>{all(bias_rule)}, wide);
+    y.assign(y.size(), 9.0F);
+    stats.assign(stats.size(), 9.0F);
+    dx.assign(dx.size(), 9.0F);
+    with.run(layer_norm_gelu_saving, read<float>{all(x)}, read<float>{all(gain)},
+             read<float>{all(bias)}, write<float>{all(y)}, write<float>{all(stats)}, wide, 1e-5F);
+    with.run(layer_norm_gelu_input_grad, read<float>{all(x)}, read<float>{all(gain)},
+             read<float>{all(bias)}, read<float>{all(kept)}, read<float>{all(dy)},
+             write<float>{all(dx)}, wide);
+    with.run(layer_norm_gelu_weight_grad, read<float>{all(x)}, read<float>{all(gain)},
+             read<float>{all(bias)}, read<float>{all(kept)}, read<float>{all(dy)},
+             inout<float>{all(dgain)}, inout<float>{all(dbias)}, read<std::int32_t>{all(gain_rule)},
+             read<std::int32_t>{all(bias_rule)}, wide);
   }
 }
 
