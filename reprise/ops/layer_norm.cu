@@ -1,68 +1,22 @@
-// layer_norm on CUDA, with stats or without: one warp per row, a slot per lane.
-//
-// A row is read three times, the second and third time from L1: at the widths of small models the
-// latency of a launch is more than all of it.
-#include "reprise/cuda/call.cuh"
+// layer_norm on CUDA, with stats or without, and nothing behind it: layer_norm.cuh has the kernels.
 #include "reprise/ops/layer_norm.hpp"
-#include "reprise/ops/math.hpp"
-#include "reprise/ops/slot_sum.cuh"
+
+#include "reprise/ops/layer_norm.cuh"
 
 namespace reprise::REPRISE_BODIES::ops {
-
-namespace {
-
-constexpr int warps = 4;
-
-// `stats` is null where nobody keeps them.
-__global__ void __launch_bounds__(warps * 32)
-    layer_norm_grid(read<float> x, read<float> gain, read<float> bias, write<float> y, float* stats,
-                    std::int64_t rows, std::int64_t width, float eps) {
-  const std::int64_t row = std::int64_t{blockIdx.x} * warps + threadIdx.x / 32;
-  if (row >= rows) return;  // whole warps leave
-  const int lane = threadIdx.x % 32;
-  const float* const from = x.data() + row * width;
-  float* const to = y.data() + row * width;
-  const auto count = static_cast<float>(width);
-
-  float slot = 0.0f;
-  for (std::int64_t j = lane; j < width; j += 32) slot = math::add(slot, from[j]);
-  const float mean = math::div(fold_warp(slot), count);
-  slot = 0.0f;
-  for (std::int64_t j = lane; j < width; j += 32) {
-    const float off = math::sub(from[j], mean);
-    slot = math::add(slot, math::mul(off, off));
-  }
-  const float variance = math::div(fold_warp(slot), count);
-  const float inverse = math::div(1.0f, math::sqrt(math::add(variance, eps)));
-  for (std::int64_t j = lane; j < width; j += 32) {
-    const float normed = math::mul(math::sub(from[j], mean), inverse);
-    to[j] = math::add(math::mul(normed, gain.data()[j]), bias.data()[j]);
-  }
-  if (stats != nullptr && lane < 2) stats[2 * row + lane] = lane == 0 ? mean : inverse;
-}
-
-void norm_rows(cuda_call& call, std::int64_t rows, read<float> x, read<float> gain,
-               read<float> bias, write<float> y, float* stats, std::int64_t width, float eps) {
-  if (rows == 0) return;
-  const auto blocks = static_cast<unsigned>((rows + warps - 1) / warps);
-  layer_norm_grid<<<blocks, warps * 32, 0, call.stream()>>>(x, gain, bias, y, stats, rows, width,
-                                                            eps);
-}
-
-}  // namespace
 
 void layer_norm_cuda(cuda_call& call, read<float> x, read<float> gain, read<float> bias,
                      write<float> y, std::int64_t width, float eps) {
   const std::int64_t rows =
       layer_norm_rows("layer_norm", x.size(), gain.size(), bias.size(), y.size(), width);
-  norm_rows(call, rows, x, gain, bias, y, nullptr, width, eps);
+  launch_norm<norm_alone>(call, rows, x, gain, bias, y, nullptr, width, eps);
 }
 
 void layer_norm_saving_cuda(cuda_call& call, read<float> x, read<float> gain, read<float> bias,
                             write<float> y, write<float> stats, std::int64_t width, float eps) {
   const std::int64_t rows =
       layer_norm_saving_rows(x.size(), gain.size(), bias.size(), y.size(), stats.size(), width);
-  norm_rows(call, rows, x, gain, bias, y, stats.data(), width, eps);
+  launch_norm<norm_alone>(call, rows, x, gain, bias, y, stats.data(), width, eps);
 }
 
 }  // namespace reprise::REPRISE_BODIES::ops

@@ -10,7 +10,7 @@
 //
 // The last two put their sum, once it is finished, as the gradient_rule in a word of device memory
 // says, each in its own: under `add` the buffer then holds old + sum, rounded once; under `leave`
-// it is not touched. Where both are left, nothing is summed.
+// it is not touched.
 //
 // The same bits on the CPU and on CUDA: every operation is rounded on its own, and every sum has
 // one order. dx is row-invariant; its sums are in 32 slots (slot_sum.hpp). Those over rows are in
