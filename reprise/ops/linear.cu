@@ -2,7 +2,7 @@
 //
 // A group of one or four warps owns a square tile of outputs and one part of the sum (64 terms) at
 // a time; a thread owns R by C outputs of the tile. Both operands come in slabs of 16 terms, the
-// next ones loaded into registers while this one is multiplied, and lie in shared memory with the
+// next one loaded into registers while this one is multiplied, and lie in shared memory with the
 // tile's lines side by side, whichever way they lie in global memory. Loads run along what is
 // contiguous there.
 //
@@ -64,8 +64,8 @@ __device__ inline void load_shared(const float* from, float (&to)[Count]) {
 }
 
 // What one thread brings of an operand: Each elements of a slab, for a tile of Tile lines and
-// Threads threads; Ahead slabs are under way at a time.
-template <int Tile, int Threads, int Ahead, class A>
+// Threads threads.
+template <int Tile, int Threads, class A>
 struct bringer {
   static constexpr int each = Tile * slab / Threads;
   const A* data;  // of the thread's first element, at depth 0
@@ -74,7 +74,7 @@ struct bringer {
   int line, term;     // of the first, in the tile and in the slab
   int line_step, term_step;
   int lines_left;
-  A coming[Ahead][each];
+  A coming[each];
 
   __device__ bringer(const operand<A>& from, std::int64_t first_line, int thread) {
     const bool along_depth = from.depth_stride == 1;
@@ -88,24 +88,24 @@ struct bringer {
     data = from.data + (first_line + line) * from.line_stride + term * depth_stride;
   }
 
-  // The slab that begins at `depth`, as number `which` of those under way; zeros past either end.
-  __device__ void fetch(int which, std::int64_t depth, std::int64_t depth_end) {
+  // The slab that begins at `depth`; zeros past either end.
+  __device__ void fetch(std::int64_t depth, std::int64_t depth_end) {
     const int terms_left = static_cast<int>(min(depth_end - depth, std::int64_t{slab})) - term;
     const A* at = data + depth * depth_stride;
 #pragma unroll
     for (int i = 0; i < each; ++i) {
       const bool there = i * line_step < lines_left && i * term_step < terms_left;
-      coming[which][i] = there ? *at : A{};
+      coming[i] = there ? *at : A{};
       at += step;
     }
   }
 
   // Into a panel: element l of line j at panel[l * stride + j].
-  __device__ void store(int which, float* panel, int stride, bool tf32) const {
+  __device__ void store(float* panel, int stride, bool tf32) const {
     float* at = panel + term * stride + line;
 #pragma unroll
     for (int i = 0; i < each; ++i) {
-      const float wide = widen(coming[which][i]);
+      const float wide = widen(coming[i]);
       *at = tf32 ? rounded_to_tf32(wide) : wide;
       at += term_step * stride + line_step;
     }
@@ -120,12 +120,8 @@ struct tiling {
   static constexpr int threads = 32 * Side * Side;
   static constexpr int stride = tile + 4;  // of a line in shared memory: 16 bytes more, for banks
   static constexpr int groups = Side == 1 ? most_groups : 1;
-  // On a processor: 128 registers for a thread, and more for the smallest tiles, which are few.
-  static constexpr int blocks = Side != 1 ? 4 : R == 2 ? 1 : 2;
+  static constexpr int blocks = Side == 1 ? 2 : 4;  // on a processor: 128 registers for a thread
   static constexpr int panel = slab * stride;
-  // Slabs under way: all of a part where tiles are smallest, since then there is little else to
-  // wait behind; its registers are free.
-  static constexpr int ahead = R == 2 ? static_cast<int>(sum_part / slab) : 1;
   // Room of a group: both panels, and later its sums.
   static constexpr int room = std::max(2 * panel, tile* stride);
 };
@@ -160,13 +156,10 @@ __global__ void __launch_bounds__(tiling<R, C, Side>::threads* tiling<R, C, Side
     }
   };
 
-  bringer<tile, shape::threads, shape::ahead, A> a{p.a, row, thread};
-  bringer<tile, shape::threads, shape::ahead, A> b{p.b, column, thread};
-#pragma unroll
-  for (int i = 0; i < shape::ahead; ++i) {
-    a.fetch(i, group * sum_part + i * slab, p.depth);
-    b.fetch(i, group * sum_part + i * slab, p.depth);
-  }
+  bringer<tile, shape::threads, A> a{p.a, row, thread};
+  bringer<tile, shape::threads, A> b{p.b, column, thread};
+  a.fetch(group * sum_part, p.depth);
+  b.fetch(group * sum_part, p.depth);
 
   float total[R][C] = {};  // for one group
   if constexpr (Side == 1) {
@@ -177,12 +170,13 @@ __global__ void __launch_bounds__(tiling<R, C, Side>::threads* tiling<R, C, Side
     const std::int64_t begin = round + group * sum_part;
     const std::int64_t end = min(begin + sum_part, p.depth);
     float sums[R][C] = {};
-    const auto take_slab = [&](int which, std::int64_t next) {
-      a.store(which, room, stride, p.tf32);
-      b.store(which, room + shape::panel, stride, p.tf32);
+    for (std::int64_t at = begin; at < end; at += slab) {
+      a.store(room, stride, p.tf32);
+      b.store(room + shape::panel, stride, p.tf32);
       wait_for_group();
-      a.fetch(which, next, p.depth);
-      b.fetch(which, next, p.depth);
+      const std::int64_t next = at + slab < end ? at + slab : begin + round_terms;
+      a.fetch(next, p.depth);
+      b.fetch(next, p.depth);
 #pragma unroll 8
       for (int l = 0; l < slab; ++l) {  // past the end both are zero
         float left[R];
@@ -196,18 +190,6 @@ __global__ void __launch_bounds__(tiling<R, C, Side>::threads* tiling<R, C, Side
         }
       }
       wait_for_group();
-    };
-    if constexpr (shape::ahead == 1) {
-      for (std::int64_t at = begin; at < end; at += slab) {
-        take_slab(0, at + slab < end ? at + slab : begin + round_terms);
-      }
-    } else {
-#pragma unroll
-      for (int i = 0; i < shape::ahead; ++i) {
-        const std::int64_t at = begin + i * slab;
-        if (at >= end) break;
-        take_slab(i, at + round_terms);
-      }
     }
 #pragma unroll
     for (int r = 0; r < R; ++r) {
