@@ -9,12 +9,15 @@
 // Where there are few outputs the parts of a sum go to up to eight groups of a block at a time, and
 // the block adds the groups' sums in the order of the parts. So the order of a sum is the one that
 // linear.hpp says, whatever the tile is and however many groups there are; both are free to depend
-// on m. Operands are widened, and rounded to tf32, as they enter shared memory.
+// on m. Operands are widened, and rounded to tf32, as they enter shared memory. Products of f32
+// that are small altogether have a kernel of their own (small_product.cuh).
 #include <algorithm>
+#include <type_traits>
 
 #include "reprise/cuda/call.cuh"
 #include "reprise/ops/linear.hpp"
 #include "reprise/ops/put_sum.cuh"
+#include "reprise/ops/small_product.cuh"
 
 namespace reprise::REPRISE_BODIES::ops {
 
@@ -22,7 +25,7 @@ namespace {
 
 constexpr int slab = 16;  // terms in shared memory at a time
 constexpr int most_groups = 8;
-static_assert(sum_part % slab == 0);
+static_assert(sum_part % slab == 0 && slab == padded_terms);
 
 // A matrix of `lines` by the depth of the sum: where an element lies.
 template <class A>
@@ -249,6 +252,14 @@ void launch_grid(cuda_call& on, const product<A>& p) {
   product_grid<R, C, Side, A><<<blocks, groups * shape::threads, 0, on.stream()>>>(p);
 }
 
+template <int Tile, int Parts, class P>
+void launch_small(cuda_call& on, const P& p) {
+  const dim3 blocks{static_cast<unsigned>(ceil_div(p.a.lines, Tile)),
+                    static_cast<unsigned>(ceil_div(p.b.lines, Tile))};
+  small_product_grid<Tile, Parts>
+      <<<blocks, small_tiling<Tile, Parts>::threads, 0, on.stream()>>>(p);
+}
+
 // An H200 has 132 processors. Large tiles read shared and global memory least, small ones keep more
 // processors busy.
 template <class A>
@@ -256,6 +267,17 @@ void run_product(cuda_call& on, const product<A>& p) {
   const auto tiles = [&p](std::int64_t side) {
     return ceil_div(p.a.lines, side) * ceil_div(p.b.lines, side);
   };
+  if constexpr (std::is_same_v<A, float>) {
+    const auto fits = [&p](std::int64_t side) {
+      return ceil_div(p.b.lines, side) <= most_blocks_across;
+    };
+    if (tiles(8) <= 2 * 132 && p.depth <= 2 * 4 * sum_part && fits(8)) {
+      return launch_small<8, 4>(on, p);
+    }
+    if (tiles(16) <= 4 * 132 && p.depth <= 2 * sum_part && fits(16)) {
+      return launch_small<16, 1>(on, p);
+    }
+  }
   if (tiles(64) >= 2 * 132) {
     launch_grid<4, 8, 2>(on, p);
   } else if (tiles(32) >= 132 / 2) {
