@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <type_traits>
+
 #include "reprise/base/error.hpp"
 #include "reprise/kernel/launch.hpp"
 #include "reprise/nn/shapes.hpp"
@@ -73,6 +75,9 @@ void product::form_gradients(backward_scope& run, view<const A> dy, view<const A
     launch(run, linear_input_grad<A>, read<A>{dy}, read<A>{weight}, write<float>{dx}, n_, k_,
            products);
   }
+  if constexpr (std::is_same_v<A, float>) {
+    if (trains_weight_ && trains_bias_) return form_parameter_gradients(run, dy, x);
+  }
   if (trains_weight_) {
     const delivery to = run.add_to(*weight_);
     launch(run.aside(), linear_weight_grad<A>, read<A>{dy}, read<A>{x}, inout<float>{to.to},
@@ -80,9 +85,19 @@ void product::form_gradients(backward_scope& run, view<const A> dy, view<const A
   }
 }
 
+void product::form_parameter_gradients(backward_scope& run, view<const float> dy,
+                                       view<const float> x) const {
+  const delivery to = run.add_to(*weight_);
+  const delivery bias = run.add_to(*bias_);
+  launch(run.aside(), linear_parameter_grads, read<float>{dy}, read<float>{x}, inout<float>{to.to},
+         inout<float>{bias.to}, read<std::int32_t>{to.rule}, read<std::int32_t>{bias.rule}, n_, k_,
+         run.in_force().products);
+}
+
 void product::backward(backward_scope& run, view<const float> x, view<const float> dy,
                        view<float> dx) const {
-  if (run.in_force().casts == cast_mode::none) {
+  const bool narrows = run.in_force().casts != cast_mode::none;
+  if (!narrows) {
     form_gradients<float>(run, dy, x, values_of(*weight_), dx);
   } else if (trains_weight_ || dx.size() != 0) {  // the bias's gradient is of dy as it comes
     const view<bf16> narrow_dy = run.scratch<bf16>({static_cast<std::int64_t>(dy.size())});
@@ -90,7 +105,7 @@ void product::backward(backward_scope& run, view<const float> x, view<const floa
     form_gradients<bf16>(run, narrow_dy, run.saved<bf16>(rounded_x_),
                          run.saved<bf16>(rounded_weight_), dx);
   }
-  if (trains_bias_) {
+  if (trains_bias_ && (narrows || !trains_weight_)) {  // else it came with the weight's
     const delivery to = run.add_to(*bias_);
     launch(run.aside(), column_sum, read<float>{dy}, inout<float>{to.to},
            read<std::int32_t>{to.rule}, n_);

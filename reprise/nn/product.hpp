@@ -35,6 +35,8 @@ class product {
   template <class A>
   void form_gradients(backward_scope& run, view<const A> dy, view<const A> x, view<const A> weight,
                       view<float> dx) const;
+  void form_parameter_gradients(backward_scope& run, view<const float> dy,
+                                view<const float> x) const;
 
   parameter* weight_;
   parameter* bias_;

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "reprise/base/dtype.hpp"
+#include "reprise/base/mutant.hpp"
 #include "reprise/device/cpu_call.hpp"
 #include "reprise/kernel/registry.hpp"
 #include "reprise/ops/lanes.hpp"
@@ -290,6 +291,17 @@ void column_sum_cpu(cpu_call& call, read<float> dy, inout<float> db, read<std::i
   });
 }
 
+template <class Rung>
+void linear_parameter_grads_cpu(cpu_call& call, read<float> dy, read<float> x, inout<float> dw,
+                                inout<float> db, read<std::int32_t> rule,
+                                read<std::int32_t> bias_rule, std::int64_t n, std::int64_t k,
+                                matrix_precision precision) {
+  column_sum_rows(dy.size(), db.size(), bias_rule.size(), n);  // refused before anything is put
+  linear_weight_grad_cpu<Rung, float>(call, dy, x, dw, rule, n, k, precision);
+  column_sum_cpu(call, dy, db,
+                 REPRISE_MUTANT(bias_follows_the_rule_of_its_weights) ? rule : bias_rule, n);
+}
+
 }  // namespace ops
 
 namespace {
@@ -343,6 +355,18 @@ void add_linear(kernel_registry& registry) {
   add_linear_of<bf16>(registry);
   registry.add(column_sum, {{device_kind::cpu, "generic", ops::column_sum_cpu},
                             {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(ops::column_sum_cuda)}});
+  registry.add(linear_parameter_grads, {
+    {device_kind::cpu, "generic", ops::linear_parameter_grads_cpu<ops::generic_rung>},
+#if defined(REPRISE_X86_RUNGS)
+        {device_kind::cpu, "avx2", ops::linear_parameter_grads_cpu<ops::avx2_rung>},
+        {device_kind::cpu, "avx512", ops::linear_parameter_grads_cpu<ops::avx512_rung>},
+#endif
+    {
+      .device = device_kind::cuda, .arch = "sm_80",
+      .body = REPRISE_CUDA_BODY(ops::linear_parameter_grads_cuda), .source = in_parts,
+      .bound = ops::other_order_of_sums<float>
+    }
+  });
 }
 
 }  // namespace reprise::REPRISE_BODIES

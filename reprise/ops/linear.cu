@@ -27,26 +27,6 @@ constexpr int slab = 16;  // terms in shared memory at a time
 constexpr int most_groups = 8;
 static_assert(sum_part % slab == 0 && slab == padded_terms);
 
-// A matrix of `lines` by the depth of the sum: where an element lies.
-template <class A>
-struct operand {
-  const A* data;
-  std::int64_t lines;
-  std::int64_t line_stride;  // in elements; one of the two strides is 1
-  std::int64_t depth_stride;
-};
-
-template <class A>
-struct product {
-  operand<A> a;  // its lines are rows of the output
-  operand<A> b;  // its lines are columns
-  std::int64_t depth;
-  float* to;
-  const float* bias;         // null: none
-  const std::int32_t* rule;  // null: write
-  bool tf32;
-};
-
 template <int Count>
 __device__ inline void load_shared(const float* from, float (&to)[Count]) {
   if constexpr (Count % 4 == 0) {
@@ -252,12 +232,23 @@ void launch_grid(cuda_call& on, const product<A>& p) {
   product_grid<R, C, Side, A><<<blocks, groups * shape::threads, 0, on.stream()>>>(p);
 }
 
-template <int Tile, int Parts, class P>
-void launch_small(cuda_call& on, const P& p) {
+template <int Tile, int Parts, bool SumsRows = false>
+void launch_small(cuda_call& on, const product<float>& p, const sums_of_rows& sums = {}) {
   const dim3 blocks{static_cast<unsigned>(ceil_div(p.a.lines, Tile)),
                     static_cast<unsigned>(ceil_div(p.b.lines, Tile))};
-  small_product_grid<Tile, Parts>
-      <<<blocks, small_tiling<Tile, Parts>::threads, 0, on.stream()>>>(p);
+  small_product_grid<Tile, Parts, SumsRows>
+      <<<blocks, small_tiling<Tile, Parts>::threads, 0, on.stream()>>>(p, sums);
+}
+
+template <int Tile>
+bool fits_small(const product<float>& p, std::int64_t most_blocks) {
+  const std::int64_t across = ceil_div(p.b.lines, Tile);
+  return across <= most_blocks_across && ceil_div(p.a.lines, Tile) * across <= most_blocks;
+}
+
+// As a gradient of weights is, of few rows: more outputs, and a sum of two parts at most.
+bool is_small_and_flat(const product<float>& p) {
+  return fits_small<16>(p, 4 * 132) && p.depth <= 2 * sum_part;
 }
 
 // An H200 has 132 processors. Large tiles read shared and global memory least, small ones keep more
@@ -268,15 +259,8 @@ void run_product(cuda_call& on, const product<A>& p) {
     return ceil_div(p.a.lines, side) * ceil_div(p.b.lines, side);
   };
   if constexpr (std::is_same_v<A, float>) {
-    const auto fits = [&p](std::int64_t side) {
-      return ceil_div(p.b.lines, side) <= most_blocks_across;
-    };
-    if (tiles(8) <= 2 * 132 && p.depth <= 2 * 4 * sum_part && fits(8)) {
-      return launch_small<8, 4>(on, p);
-    }
-    if (tiles(16) <= 4 * 132 && p.depth <= 2 * sum_part && fits(16)) {
-      return launch_small<16, 1>(on, p);
-    }
+    if (fits_small<8>(p, 2 * 132) && p.depth <= 2 * 4 * sum_part) return launch_small<8, 4>(on, p);
+    if (is_small_and_flat(p)) return launch_small<16, 1>(on, p);
   }
   if (tiles(64) >= 2 * 132) {
     launch_grid<4, 8, 2>(on, p);
@@ -360,6 +344,21 @@ void linear_weight_grad_cuda(cuda_call& on, read<A> dy, read<A> x, inout<float> 
   const std::int64_t m = linear_weight_grad_rows(dy.size(), x.size(), dw.size(), rule.size(), n, k);
   run_product<A>(on, {across_depth(dy, n), across_depth(x, k), m, dw.data(), nullptr, rule.data(),
                       precision == matrix_precision::tf32});
+}
+
+void linear_parameter_grads_cuda(cuda_call& on, read<float> dy, read<float> x, inout<float> dw,
+                                 inout<float> db, read<std::int32_t> rule,
+                                 read<std::int32_t> bias_rule, std::int64_t n, std::int64_t k,
+                                 matrix_precision precision) {
+  const std::int64_t m = linear_weight_grad_rows(dy.size(), x.size(), dw.size(), rule.size(), n, k);
+  column_sum_rows(dy.size(), db.size(), bias_rule.size(), n);
+  const product<float> p{
+      across_depth(dy, n), across_depth(x, k), m, dw.data(), nullptr, rule.data(), false};
+  if (precision == matrix_precision::full && is_small_and_flat(p)) {
+    return launch_small<16, 1, true>(on, p, {db.data(), bias_rule.data()});
+  }
+  linear_weight_grad_cuda<float>(on, dy, x, dw, rule, n, k, precision);
+  column_sum_cuda(on, dy, db, bias_rule, n);  // of what comes, not of what tf32 has of it
 }
 
 void column_sum_cuda(cuda_call& on, read<float> dy, inout<float> db, read<std::int32_t> rule,

@@ -6,8 +6,9 @@
 //   linear_input_grad    dx[i, l] = sum over j of dy[i, j] * w[j, l]
 //   linear_weight_grad   dw[j, l] : sum over i of dy[i, j] * x[i, l]
 //   column_sum           db[j]    : sum over i of dy[i, j]
+//   linear_parameter_grads        : both of these, of floats, in one launch where they are small
 //
-// An empty bias is none. The last two put their sum, once it is finished, as the gradient_rule in
+// An empty bias is none. The last three put their sum, once it is finished, as the gradient_rule in
 // `rule`, a word of device memory, says: under `add` the buffer then holds old + sum, rounded once;
 // under `leave` it is not touched. n and k are arguments, at least 1, and for the products at most
 // 4,194,240; m may be 0, and then those sums are 0.
@@ -50,6 +51,10 @@ inline constexpr kernel<void(read<A> dy, read<A> x, inout<float> dw, read<std::i
 inline constexpr kernel<void(read<float> dy, inout<float> db, read<std::int32_t> rule,
                              std::int64_t n)>
     column_sum{"column_sum"};
+inline constexpr kernel<void(read<float> dy, read<float> x, inout<float> dw, inout<float> db,
+                             read<std::int32_t> rule, read<std::int32_t> bias_rule, std::int64_t n,
+                             std::int64_t k, matrix_precision)>
+    linear_parameter_grads{"linear_parameter_grads"};
 
 void add_linear(kernel_registry& registry);
 
@@ -72,6 +77,12 @@ void linear_weight_grad_cpu(cpu_call&, read<A> dy, read<A> x, inout<float> dw,
 void column_sum_cpu(cpu_call&, read<float> dy, inout<float> db, read<std::int32_t> rule,
                     std::int64_t n);
 
+template <class Rung>
+void linear_parameter_grads_cpu(cpu_call&, read<float> dy, read<float> x, inout<float> dw,
+                                inout<float> db, read<std::int32_t> rule,
+                                read<std::int32_t> bias_rule, std::int64_t n, std::int64_t k,
+                                matrix_precision precision);
+
 template <class A>
 void linear_cuda(cuda_call&, read<A> x, read<A> w, read<float> bias, write<float> y, std::int64_t n,
                  std::int64_t k, matrix_precision precision);
@@ -84,6 +95,10 @@ void linear_weight_grad_cuda(cuda_call&, read<A> dy, read<A> x, inout<float> dw,
                              matrix_precision precision);
 void column_sum_cuda(cuda_call&, read<float> dy, inout<float> db, read<std::int32_t> rule,
                      std::int64_t n);
+void linear_parameter_grads_cuda(cuda_call&, read<float> dy, read<float> x, inout<float> dw,
+                                 inout<float> db, read<std::int32_t> rule,
+                                 read<std::int32_t> bias_rule, std::int64_t n, std::int64_t k,
+                                 matrix_precision precision);
 
 // m of each, from sizes in elements. Throw usage_error where they do not fit.
 std::int64_t linear_rows(std::size_t x, std::size_t w, std::size_t bias, std::size_t y,

@@ -20,6 +20,33 @@
 
 namespace reprise::REPRISE_BODIES::ops {
 
+// A matrix of `lines` by the depth of the sum: where an element lies.
+template <class A>
+struct operand {
+  const A* data;
+  std::int64_t lines;
+  std::int64_t line_stride;  // in elements; one of the two strides is 1
+  std::int64_t depth_stride;
+};
+
+template <class A>
+struct product {
+  operand<A> a;  // its lines are rows of the output
+  operand<A> b;  // its lines are columns
+  std::int64_t depth;
+  float* to;
+  const float* bias;         // null: none
+  const std::int32_t* rule;  // null: write
+  bool tf32;
+};
+
+// Where the sums of the left operand's lines go, with those of the product: of the gradient of a
+// bias, beside that of its weights.
+struct sums_of_rows {
+  float* to = nullptr;
+  const std::int32_t* rule = nullptr;
+};
+
 inline constexpr int padded_terms = 16;  // a part is zeros up to a multiple of these
 
 template <int Tile, int Parts>
@@ -39,8 +66,8 @@ __device__ inline int small_place(int line, int term) {
 }
 
 // Asks for the terms from `begin` on, of the tile's lines; zeros past either end.
-template <int Tile, int Parts, class Operand>
-__device__ void ask_for(const Operand& from, std::int64_t first_line, std::int64_t begin,
+template <int Tile, int Parts>
+__device__ void ask_for(const operand<float>& from, std::int64_t first_line, std::int64_t begin,
                         std::int64_t depth, float* to) {
   using shape = small_tiling<Tile, Parts>;
   const bool along_depth = from.depth_stride == 1;
@@ -63,9 +90,12 @@ __device__ void ask_for(const Operand& from, std::int64_t first_line, std::int64
   }
 }
 
-// P: the product of linear.cu.
-template <int Tile, int Parts, class P>
-__global__ void __launch_bounds__(small_tiling<Tile, Parts>::threads) small_product_grid(P p) {
+// With SumsRows the first block of a row of blocks also sums the lines of the left operand, in the
+// same order, a thread each.
+template <int Tile, int Parts, bool SumsRows>
+__global__ void __launch_bounds__(small_tiling<Tile, Parts>::threads)
+    small_product_grid(product<float> p, sums_of_rows of_rows) {
+  static_assert(!SumsRows || Parts == 1);
   using shape = small_tiling<Tile, Parts>;
   constexpr int part_terms = static_cast<int>(sum_part);
   __shared__ __align__(16) float left[shape::room];
@@ -82,6 +112,8 @@ __global__ void __launch_bounds__(small_tiling<Tile, Parts>::threads) small_prod
   const std::int64_t column = first_column + c;
   const bool puts = part == 0 && row < p.a.lines && column < p.b.lines;
 
+  const bool sums_row = SumsRows && blockIdx.y == 0 && c == 0;
+  float of_row_total = 0.0f;
   float total = 0.0f;  // of the threads of part 0
   float bias = 0.0f;
   gradient_rule rule = gradient_rule::write;
@@ -123,6 +155,23 @@ __global__ void __launch_bounds__(small_tiling<Tile, Parts>::threads) small_prod
         sum = __fmaf_rn(a.w, b.w, sum);
       }
     }
+    if constexpr (SumsRows) {
+      if (sums_row) {
+        float of_line = 0.0f;
+#pragma unroll 1
+        for (int l = 0; l < here; l += padded_terms) {
+#pragma unroll
+          for (int i = 0; i < padded_terms / 4; ++i) {
+            const float4 a = of_row[l / 4 + i];
+            of_line = __fadd_rn(of_line, a.x);
+            of_line = __fadd_rn(of_line, a.y);
+            of_line = __fadd_rn(of_line, a.z);
+            of_line = __fadd_rn(of_line, a.w);
+          }
+        }
+        of_row_total = __fadd_rn(of_row_total, of_line);
+      }
+    }
     sums[threadIdx.x] = sum;
     __syncthreads();
     if (part == 0) {
@@ -138,6 +187,12 @@ __global__ void __launch_bounds__(small_tiling<Tile, Parts>::threads) small_prod
   if (p.depth == 0) {  // a sum of nothing
     if (p.rule != nullptr) rule = gradient_rule_of(*p.rule);
     if (p.bias != nullptr && puts) bias = p.bias[column];
+  }
+  if constexpr (SumsRows) {
+    if (sums_row && row < p.a.lines) {
+      const gradient_rule by = gradient_rule_of(*of_rows.rule);
+      if (by != gradient_rule::leave) put_sum(by, of_row_total, of_rows.to[row]);
+    }
   }
   if (!puts || rule == gradient_rule::leave) return;
   if (p.bias != nullptr) total = __fadd_rn(total, bias);

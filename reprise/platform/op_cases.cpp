@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "reprise/grad/bring.hpp"
@@ -96,6 +97,13 @@ void show_linears(const see_case& see) {
         see(case_of(linear_weight_grad<A>, fmt::format("{}, {}", name, name_of(rule)),
                     read<A>{in(dy)}, read<A>{in(x)}, inout<float>{to(dw)},
                     read<std::int32_t>{in(word)}, n, k, precision));
+        if constexpr (std::is_same_v<A, float>) {
+          auto db = random_values<float>(count_of(1, n), 55);
+          see(case_of(linear_parameter_grads, fmt::format("{}, {}", name, name_of(rule)),
+                      read<float>{in(dy)}, read<float>{in(x)}, inout<float>{to(dw)},
+                      inout<float>{to(db)}, read<std::int32_t>{in(word)},
+                      read<std::int32_t>{in(word)}, n, k, precision));
+        }
       }
     }
   }

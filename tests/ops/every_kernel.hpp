@@ -78,6 +78,16 @@ void run_linears(Runner& with) {
 template <class Runner>
 void run_gradients(Runner& with) {
   const std::vector<std::int32_t> add{static_cast<std::int32_t>(gradient_rule::add)};
+  for (const auto precision : {matrix_precision::full, matrix_precision::tf32}) {
+    const auto dy = random_values<float>(70U * 33U, 46);
+    const auto x = random_values<float>(70U * 18U, 47);
+    auto dw = random_values<float>(33U * 18U, 48);
+    auto db = random_values<float>(33U, 49);
+    const std::vector<std::int32_t> for_bias = add;
+    with.run(linear_parameter_grads, read<float>{all(dy)}, read<float>{all(x)},
+             inout<float>{all(dw)}, inout<float>{all(db)}, read<std::int32_t>{all(add)},
+             read<std::int32_t>{all(for_bias)}, std::int64_t{33}, std::int64_t{18}, precision);
+  }
   for (const auto& [m, n] : std::vector<std::array<std::size_t, 2>>{{1, 1}, {130, 70}}) {
     const auto dy = random_values<float>(m * n, 27);
     auto db = random_values<float>(n, 28);
