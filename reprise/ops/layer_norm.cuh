@@ -34,10 +34,10 @@ struct norm_alone {
   __device__ float gradient(float, float dy) const { return dy; }
 };
 
-// An H200 has 132 processors, for 2,048 threads each.
+// An H200 has 132 processors, for 2,048 threads and 32 blocks each.
 inline bool rows_are_few(std::int64_t rows, std::int64_t width) {
   const std::int64_t threads = (width + 31) / 32 * 32;
-  return threads <= norm_row_threads && rows <= 132 * 2048 / threads;
+  return threads <= norm_row_threads && rows <= 132 * std::min<std::int64_t>(32, 2048 / threads);
 }
 
 // The sum in slots of `width` elements that lie in shared memory, the same in every lane of every

@@ -70,20 +70,24 @@ template <int Tile, int Parts>
 __device__ void ask_for(const operand<float>& from, std::int64_t first_line, std::int64_t begin,
                         std::int64_t depth, float* to) {
   using shape = small_tiling<Tile, Parts>;
+  static_assert(shape::threads % shape::terms == 0 && shape::threads % Tile == 0);
   const bool along_depth = from.depth_stride == 1;
   const auto terms_left = static_cast<int>(min(depth - begin, std::int64_t{shape::terms}));
   const auto lines_left = static_cast<int>(min(from.lines - first_line, std::int64_t{Tile}));
   const int asked = (terms_left + padded_terms - 1) / padded_terms * padded_terms;
-  const float* const data = from.data + first_line * from.line_stride + begin * from.depth_stride;
+  const int thread = threadIdx.x;
+  int line = along_depth ? thread / shape::terms : thread % Tile;
+  int term = along_depth ? thread % shape::terms : thread / Tile;
+  const int line_step = along_depth ? shape::threads / shape::terms : 0;
+  const int term_step = along_depth ? 0 : shape::threads / Tile;
+  const float* at =
+      from.data + (first_line + line) * from.line_stride + (begin + term) * from.depth_stride;
+  const std::int64_t step = line_step * from.line_stride + term_step * from.depth_stride;
 #pragma unroll 1
-  for (int e = threadIdx.x; e < Tile * shape::terms; e += shape::threads) {
-    const int line = along_depth ? e / shape::terms : e % Tile;
-    const int term = along_depth ? e % shape::terms : e / Tile;
-    if (term >= asked) continue;
+  for (; line < Tile && term < asked; line += line_step, term += term_step, at += step) {
     float* const there = to + small_place<Tile>(line, term);
     if (line < lines_left && term < terms_left) {
-      __pipeline_memcpy_async(there, data + line * from.line_stride + term * from.depth_stride,
-                              sizeof(float));
+      __pipeline_memcpy_async(there, at, sizeof(float));
     } else {
       *there = 0.0f;
     }
