@@ -1,0 +1,43 @@
+#include "reprise/records/arrow/writer_lock.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "reprise/formats/refusal.hpp"
+#include "reprise/records/arrow/run_manifest.hpp"
+
+namespace reprise::records {
+
+writer_lock::writer_lock(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / writer_lock_file;
+  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (file_ < 0) {
+    formats::refuse(
+        folder.native(),
+        fmt::format("no file can be written there ({})", std::generic_category().message(errno)),
+        "give a folder that takes files");
+  }
+  if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+    ::close(std::exchange(file_, -1));
+    formats::refuse(folder.native(), "somebody is writing a run there", "give another folder");
+  }
+}
+
+writer_lock::~writer_lock() {
+  if (file_ >= 0) ::close(file_);
+}
+
+bool is_being_written(const std::filesystem::path& folder) {
+  const int file = ::open((folder / writer_lock_file).c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool held = ::flock(file, LOCK_SH | LOCK_NB) != 0;
+  ::close(file);
+  return held;
+}
+
+}  // namespace reprise::records
