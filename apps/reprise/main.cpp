@@ -21,6 +21,7 @@
 #include "apps/reprise/matrix_command.hpp"
 #include "apps/reprise/memory_command.hpp"
 #include "apps/reprise/output.hpp"
+#include "apps/reprise/records_command.hpp"
 #include "apps/reprise/sim_command.hpp"
 #include "apps/reprise/train_command.hpp"
 #include "apps/reprise/version.hpp"
@@ -76,6 +77,7 @@ int run(int argc, char** argv) {
   reprise::app::add_bench_train(*benches, exit_code);
   reprise::app::add_bench_sim(*benches, exit_code);
   reprise::app::add_sim(root, exit_code);
+  reprise::app::add_records(root);
 
   try {
     root.parse(argc, argv);

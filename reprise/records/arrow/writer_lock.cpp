@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +12,19 @@
 
 namespace reprise::records {
 
+namespace {
+
+// Of the open file, not of the process (F_OFD_SETLK): two sinks of one process exclude each other
+// too, and asking who holds it takes nothing.
+struct ::flock whole_file_lock() {
+  struct ::flock wanted {};
+  wanted.l_type = F_WRLCK;
+  wanted.l_whence = SEEK_SET;
+  return wanted;
+}
+
+}  // namespace
+
 writer_lock::writer_lock(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / writer_lock_file;
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -22,7 +34,8 @@ writer_lock::writer_lock(const std::filesystem::path& folder) {
         fmt::format("no file can be written there ({})", std::generic_category().message(errno)),
         "give a folder that takes files");
   }
-  if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+  struct ::flock lock = whole_file_lock();
+  if (::fcntl(file_, F_OFD_SETLK, &lock) != 0) {
     ::close(std::exchange(file_, -1));
     formats::refuse(folder.native(), "somebody is writing a run there", "give another folder");
   }
@@ -35,7 +48,8 @@ writer_lock::~writer_lock() {
 bool is_being_written(const std::filesystem::path& folder) {
   const int file = ::open((folder / writer_lock_file).c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
-  const bool held = ::flock(file, LOCK_SH | LOCK_NB) != 0;
+  struct ::flock lock = whole_file_lock();
+  const bool held = ::fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
   ::close(file);
   return held;
 }

@@ -1,7 +1,7 @@
 // Who writes into a run directory: a lock that goes with its process, however that ends.
 //
-// A lock of the file writer.lock (flock), so a file that is left behind means nothing. For this
-// room's .cpp files.
+// A lock of the file writer.lock, so a file that is left behind means nothing; asking whether it is
+// held takes nothing and disturbs nobody. For this room's .cpp files.
 #pragma once
 
 #include <filesystem>
