@@ -18,9 +18,9 @@
 #include <string>
 #include <vector>
 
+#include "reprise/records/record_sink.hpp"
 #include "reprise/replay/marks.hpp"
 #include "reprise/tap/monitor_options.hpp"
-#include "reprise/tap/record.hpp"
 #include "reprise/tap/tap_counts.hpp"
 #include "reprise/tap/tap_spec.hpp"
 

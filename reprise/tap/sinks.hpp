@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "reprise/tap/record.hpp"
+#include "reprise/records/record_sink.hpp"
 
 namespace reprise {
 
