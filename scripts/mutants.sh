@@ -57,7 +57,7 @@ main() {
     [[ " ${names[*]} ${waiting[*]} " == *" $name "* ]] || fail "no mutant '$name' in tests/mutants.txt"
   done
   ((${#names[@]})) || fail "no test guards ${waiting[*]} yet; tests/mutants.txt says what it needs"
-  need "${build_packages[@]}" "${sink_packages[@]}"
+  need "${build_packages[@]}"
   need_arrow
   mapfile -t programs < <(printf '%s\n' "${executables[@]}" | LC_ALL=C sort -u)
   build mutants "${programs[@]}" || exit 1
