@@ -121,11 +121,15 @@ TEST_F(clickhouse_sink_test, says_when_records_that_were_given_up_are_there_afte
   sink->open("run1");
   server.fates = {{.breaks = true}};
   line_of<sink_error>([&] { sink->write(views(records_numbered(0, 4))); });
+  server.fates = {{}, {.rows = 2, .breaks = true}};
   sink->write(views(records_numbered(4, 1)));
+  line_of<sink_error>([&] { sink->write(views(records_numbered(5, 3))); });
+  sink->close();
   set_log_sink(before);
-  EXPECT_EQ(lines, std::vector<std::string>{
-                       "clickhouse://fake:1/db: 4 records arrived that were counted as lost"});
-  EXPECT_EQ(server.records(), records_numbered(0, 5));
+  EXPECT_EQ(lines, (std::vector<std::string>{
+                       "clickhouse://fake:1/db: 4 records arrived that were counted as lost",
+                       "clickhouse://fake:1/db: 2 records arrived that were counted as lost"}));
+  EXPECT_EQ(server.records(), records_numbered(0, 7));
 }
 
 TEST_F(clickhouse_sink_test, waits_for_a_running_insert_no_longer_than_was_said) {

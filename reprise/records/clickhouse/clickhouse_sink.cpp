@@ -81,9 +81,8 @@ class table_sink final : public record_sink {
       const std::uint64_t arrived = arrived_of(*unsure_);
       if (unsure_->records == fingerprint(first_block(records))) {
         there = arrived;
-      } else if (arrived != 0) {
-        log_line(fmt::format("{}: {} records arrived that were counted as lost",
-                             server_.at().text(), arrived));
+      } else {
+        tell_of_late(arrived);
       }
       unsure_.reset();
     }
@@ -96,7 +95,14 @@ class table_sink final : public record_sink {
 
   // Each batch is in the table once the server has said so.
   void flush() override {}
-  void close() override {}
+
+  void close() override {
+    if (!unsure_) return;
+    try {
+      tell_of_late(arrived_of(*unsure_));
+    } catch (const sink_error&) {  // of records that are counted as lost already
+    }
+  }
 
  private:
   // A batch of which nobody knows whether it arrived.
@@ -117,6 +123,12 @@ class table_sink final : public record_sink {
       throw sink_error{trouble_of(no), no.what(), there};
     }
     unsure_.reset();
+  }
+
+  void tell_of_late(std::uint64_t arrived) const {
+    if (arrived == 0) return;
+    log_line(fmt::format("{}: {} records arrived that were counted as lost", server_.at().text(),
+                         arrived));
   }
 
   static sink_trouble trouble_of(const records::server_refusal& no) {
