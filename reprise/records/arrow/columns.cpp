@@ -97,7 +97,7 @@ std::shared_ptr<arrow::Schema> arrow_schema(std::string_view run) {
 }
 
 std::string schema_fault(const arrow::Schema& schema) {
-  const auto metadata = schema.metadata();
+  const auto& metadata = schema.metadata();
   const int at = metadata == nullptr ? -1 : metadata->FindKey(std::string{version_key});
   if (at < 0) return "it has no records of reprise";
   const std::string& version = metadata->value(at);
