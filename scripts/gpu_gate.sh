@@ -29,7 +29,7 @@ assemble() {
   done <"$gate/carried_tests.txt"
   strip -o "$programs/reprise" "$gate/reprise"
   strip -o "$programs/gate_summary" "$summary"
-  XZ_OPT="--lzma2=preset=6,dict=256MiB" tar -C "$programs" -cJf "$carry/programs.tar.xz" .
+  XZ_OPT="--lzma2=preset=3,dict=256MiB" tar -C "$programs" -cJf "$carry/programs.tar.xz" .
   cp "$root/scripts/gate.sh" "$carry/gate"
   cp -r "$root"/models/{tiny-llama,denoiser} "$carry/models/"
   cp "$root/workloads/memory/genesis.txt" "$carry/workloads/memory/"

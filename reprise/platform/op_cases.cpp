@@ -32,6 +32,8 @@
 #include "reprise/platform/sdm_op_cases.hpp"
 #include "reprise/platform/training_op_cases.hpp"
 #include "reprise/replay/stage_inputs.hpp"
+#include "reprise/tap/plan_words.hpp"
+#include "reprise/tap/publish_rows.hpp"
 
 namespace reprise {
 
@@ -245,6 +247,27 @@ void show_bringing(const see_case& see) {
   }
 }
 
+// Rows of a width that takes 16 bytes at a time, four, and one; across the end of the ring, behind
+// a marker, and with a run that asks for more rows than there are.
+void show_publishing(const see_case& see) {
+  constexpr std::uint64_t capacity = 4096;
+  constexpr std::uint64_t rows = 12;
+  for (const std::uint64_t row_bytes : {64U, 20U, 13U}) {
+    std::vector<std::uint8_t> source(rows * row_bytes);
+    for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::uint8_t>(i * 29);
+    const std::vector<std::uint64_t> plan{
+        3 * capacity - 32, capacity, 9 * row_bytes, 1, 5, 7, 8, descriptor::marked, 2, 1, 4, 9, 5};
+    std::vector<std::uint8_t> ring(capacity, 0xee);
+    std::vector<std::uint64_t> publications(2);
+    std::vector<std::uint64_t> arrivals{0};
+    see(case_of(publish_rows, fmt::format("rows of {} bytes", row_bytes),
+                read<std::uint8_t>{in(source)}, read<std::int64_t>{view<const std::int64_t>{}},
+                read<std::uint64_t>{in(plan)}, write<std::uint8_t>{to(ring)},
+                write<std::uint64_t>{to(publications)}, inout<std::uint64_t>{to(arrivals)},
+                std::uint64_t{0}, std::uint64_t{3}, row_bytes));
+  }
+}
+
 template <class A, class W>
 void show_pair(const see_case& see) {
   show_matmuls<A, W>(see);
@@ -310,6 +333,7 @@ void each_builtin_op_case(const see_case& see) {
   show_training_op_cases(see);
   show_staging(see);
   show_bringing(see);
+  show_publishing(see);
   each_sdm_op_case(see);
 }
 

@@ -68,13 +68,14 @@ std::uint64_t rows_in_ring(read<std::uint8_t> source, read<std::int64_t> limit,
   return publication::word(says(descriptor::tag), point, bytes, clamped);
 }
 
-// One block, which is the last to arrive.
+// One block, which is the last to arrive where no launch has left its blocks behind.
 void publish_rows_cpu(cpu_call&, read<std::uint8_t> source, read<std::int64_t> limit,
                       read<std::uint64_t> plan, write<std::uint8_t> ring,
-                      write<std::uint64_t> publications, inout<std::uint64_t>, std::uint64_t index,
-                      std::uint64_t point, std::uint64_t row_bytes) {
+                      write<std::uint64_t> publications, inout<std::uint64_t> arrivals,
+                      std::uint64_t index, std::uint64_t point, std::uint64_t row_bytes) {
   const std::uint64_t word = rows_in_ring(source, limit, plan, ring, index, point, row_bytes);
-  if (word == 0) return;
+  if (word == 0 || arrivals[0] != 0) return;
+  arrivals[0] = 0;
   const std::uint64_t slot = plan[index * descriptor_words + descriptor::slot];
   store_atomically(publications.data() + slot, word, published_with.publish);
 }

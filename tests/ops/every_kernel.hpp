@@ -33,6 +33,7 @@
 #include "reprise/ops/switch_nodes.hpp"
 #include "reprise/ops/timestep_embedding.hpp"
 #include "reprise/replay/stage_inputs.hpp"
+#include "reprise/tap/publish_rows.hpp"
 #include "tests/ops/bench.hpp"
 #include "tests/ops/every_training_kernel.hpp"
 #include "tests/sdm/every_sdm_kernel.hpp"
@@ -251,6 +252,22 @@ void run_bringing(Runner& with) {
   }
 }
 
+// Two rows by the limit and one by the table, across the end of the ring.
+template <class Runner>
+void run_publishing(Runner& with) {
+  std::vector<std::uint8_t> source(80);
+  for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::uint8_t>(i * 29);
+  const std::vector<std::int64_t> limit{2};
+  const std::vector<std::uint64_t> plan{112, 128, 64, 1, 3, 9, 8, 0, 2, 0, 1, 3, 1};
+  std::vector<std::uint8_t> ring(128, 0xee);
+  std::vector<std::uint64_t> publications(2);
+  std::vector<std::uint64_t> arrivals{0};
+  with.run(publish_rows, read<std::uint8_t>{all(source)}, read<std::int64_t>{all(limit)},
+           read<std::uint64_t>{all(plan)}, write<std::uint8_t>{all(ring)},
+           write<std::uint64_t>{all(publications)}, inout<std::uint64_t>{all(arrivals)},
+           std::uint64_t{0}, std::uint64_t{5}, std::uint64_t{20});
+}
+
 template <class Runner>
 void run_every_kernel(Runner& with) {
   each_pair([&]<class A, class W>(types<A, W>) {
@@ -270,6 +287,7 @@ void run_every_kernel(Runner& with) {
   run_switches(with);
   run_staging(with);
   run_bringing(with);
+  run_publishing(with);
 }
 
 }  // namespace reprise::test
