@@ -8,6 +8,7 @@
 #include "reprise/nn/layer_norm.hpp"
 #include "reprise/nn/linear.hpp"
 #include "reprise/nn/parameters.hpp"
+#include "reprise/nn/sequence.hpp"
 #include "reprise/nn/silu.hpp"
 #include "reprise/nn/softmax_cross_entropy.hpp"
 #include "reprise/nn/squared_error.hpp"
@@ -40,6 +41,11 @@ class layer {
       auto& set = parameters(nn::norm_parameters("a", width));
       hold(nn::frozen_batch_norm{set[0], set[1], stats()}, options);
       trains_ = false;
+    } else if (kind == "sequence") {
+      auto& set = parameters(nn::linear_parameters("a", width, width));
+      nn::sequence made{"sequence"};
+      made.add(nn::linear{set[0], set[1]}).add(nn::gelu{});
+      hold(std::move(made), options);
     } else if (kind == "gelu") {
       hold(nn::gelu{}, options);
     } else if (kind == "silu") {

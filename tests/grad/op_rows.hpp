@@ -37,6 +37,7 @@ inline const std::map<std::string, op_row>& nn_op_rows() {
       {"binary_cross_entropy", {2, false}},
       {"batch_norm", {1, false}},
       {"frozen_batch_norm", {1, false}},
+      {"sequence", {1, true}},
   };
   return all;
 }
