@@ -32,6 +32,7 @@
 #include "reprise/platform/sdm_op_cases.hpp"
 #include "reprise/platform/training_op_cases.hpp"
 #include "reprise/replay/stage_inputs.hpp"
+#include "reprise/tap/move_span.hpp"
 #include "reprise/tap/plan_words.hpp"
 #include "reprise/tap/publish_rows.hpp"
 
@@ -265,6 +266,13 @@ void show_publishing(const see_case& see) {
                 read<std::uint64_t>{in(plan)}, write<std::uint8_t>{to(ring)},
                 write<std::uint64_t>{to(publications)}, inout<std::uint64_t>{to(arrivals)},
                 std::uint64_t{0}, std::uint64_t{3}, row_bytes));
+  }
+  for (const std::int64_t bytes : {16, 4096, 65552}) {
+    std::vector<std::uint8_t> from(count_of(bytes, 1));
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::uint8_t>(i * 41);
+    auto moved = room<std::uint8_t>(from.size());
+    see(case_of(move_span, fmt::format("{} bytes", bytes), read<std::uint8_t>{in(from)},
+                write<std::uint8_t>{to(moved)}));
   }
 }
 

@@ -33,6 +33,7 @@
 #include "reprise/ops/switch_nodes.hpp"
 #include "reprise/ops/timestep_embedding.hpp"
 #include "reprise/replay/stage_inputs.hpp"
+#include "reprise/tap/move_span.hpp"
 #include "reprise/tap/publish_rows.hpp"
 #include "tests/ops/bench.hpp"
 #include "tests/ops/every_training_kernel.hpp"
@@ -266,6 +267,9 @@ void run_publishing(Runner& with) {
            read<std::uint64_t>{all(plan)}, write<std::uint8_t>{all(ring)},
            write<std::uint64_t>{all(publications)}, inout<std::uint64_t>{all(arrivals)},
            std::uint64_t{0}, std::uint64_t{5}, std::uint64_t{20});
+  std::vector<std::uint8_t> moved(ring.size());
+  with.run(move_span, read<std::uint8_t>{all(std::as_const(ring))},
+           write<std::uint8_t>{all(moved)});
 }
 
 template <class Runner>
