@@ -88,6 +88,11 @@ runs_of_decode() {
 sanitize() {
   local tool=$1 test=$2 limit=$3 said=$results/sanitizer/$1_$2
   local cases="${4-*/cuda*}-"
+  # initcheck does not wait for the kernel node ahead of the first copy node of a graph: it has called
+  # what stage_inputs brings unwritten, but for as much as that had brought by then (3,104 bytes of
+  # 280,000; 13,952 of 6,000,004), in the source of the first of three copies and never of the
+  # others. These cases compare what each launch has copied, which is new each time.
+  [[ $tool != initcheck ]] || cases+='*of_every_size_whole*:*where_they_were_copied*:'
   cases+='*cycles.*:*lost_device.*:*out_of_memory.*:*on_every_stream/*'
   cases+=':*transaction*:*driver_memory*:*growth*:*budget*:*churn*:*remed*:*_case*R1[1-9]_*:*nested*'
   cases+=':*failure*'
