@@ -58,8 +58,8 @@ step_result eager_runner::run_here(site at, const step& what, bindings given, ob
   };
   std::byte* const staged = memory.keep(layout.bytes(), at.place);
   const std::size_t taken = memory.needed();
-  body_run run =
-      run_body(at, what, given, layout, staged, memory, {.now = &staging_}, breaks, watching);
+  body_run run = run_body(at, what, given, layout, staged, memory, {.now = &staging_, .run = id},
+                          breaks, watching);
   if (took != nullptr) {
     *took = {memory.needed() - taken, memory.kept() - taken, memory.workspaces(), run.draws};
   }

@@ -40,6 +40,7 @@ recorder::recorder(device_ref device, eager_runner& fallback)
 recorded recorder::record(site at, const step& what, bindings given,
                           const recorder_options& options) {
   std::shared_ptr<const reason> why;
+  std::optional<recording> later;
   {
     job now{at, {side_, at.place}, what, given, options, false};
     now.lock = std::unique_lock{one_capture_per_process};
@@ -63,25 +64,31 @@ recorded recorder::record(site at, const step& what, bindings given,
         return {std::move(first), recording{std::move(state)}};
       }
       made.emplace(recording{std::move(state)});
-      if (std::optional<step_result> first = made->replay(at, what, given)) {
+      now.refused = true;
+      why = made->make_room(at);  // what it throws is the caller's own
+      now.refused = false;
+      if (why != nullptr) {
+        later = std::move(made);  // which observers may have room for
+      } else if (std::optional<step_result> first = made->replay(at, what, given)) {
         first->how = ran::captured;
         made->state_->phases.first_replay = (now_us() - began) / 1000;
         return {*std::move(first), std::move(made)};
+      } else {
+        why = std::make_shared<const reason>(
+            reason{"fact changed while recording", made->terms().explain(what.declared())});
       }
-      why = std::make_shared<const reason>(
-          reason{"fact changed while recording", made->terms().explain(what.declared())});
     } catch (const not_admitted& refused) {
       landmark("recorder: was not admitted");
       why = refused.why;
     } catch (const std::exception& failed) {
       // What is thrown in a break is the step's own, and a step that has run does not run again.
       const bool has_run = made && made->replays() != 0 && !REPRISE_MUTANT(what_has_run_runs_again);
-      if (now.in_break || has_run) throw;
+      if (now.in_break || now.refused || has_run) throw;
       landmark("recorder: gave up and ran eagerly");
       why = failure(now.phase, failed.what());
     }
   }
-  return {fallback_.run(at, what, given, {}, std::move(why)), std::nullopt};
+  return {fallback_.run(at, what, given, options.watching, std::move(why)), std::move(later)};
 }
 
 prepared recorder::prepare(site at, const step& what, bindings like,
@@ -119,7 +126,8 @@ prepared recorder::prepare(job& now) {
 
 // All up to the first replay; of a step with breaks, all up to its first segment.
 recorder::state_ptr recorder::begin(job& now) {
-  auto state = std::make_unique<recording::state>(device_, now.what, now.given);
+  auto state =
+      std::make_unique<recording::state>(device_, now.what, now.given, now.options.observed);
   state->is_debug = now.options.debug;
   state->bytes_per_node = device_.api().bytes_per_node(now.at.place);
   const settle_on_failure settle{side_};
@@ -140,6 +148,12 @@ recorder::state_ptr recorder::begin(job& now) {
     throw not_admitted{because("step has breaks",
                                {{now.what.name(), "no breaks", "a break, in memory that is shared",
                                  "leave the break out, or run the step by a replay_cache"}})};
+  }
+  if ((now.has_breaks || now.options.debug) && !now.options.watching.empty() &&
+      !REPRISE_MUTANT(observed_steps_take_breaks)) {
+    throw not_admitted{because("observed step has breaks",
+                               {{now.what.name(), "no breaks, where marks are observed", "a break",
+                                 "leave the break out, or take the observer off"}})};
   }
   if (!now.has_breaks) {
     now.phase = "capture";
@@ -282,9 +296,10 @@ void recorder::capture_whole(job& now, recording::state& state) {
   const graph captured = capture(now.side, [&](stream_ref) {
     const recorded_body here{true};
     body_run run = run_body(now.side, now.what, now.given, state.layout, state.staged, *state.block,
-                            {.node = state.ring ? &*state.ring : nullptr}, too_late, {},
-                            now.options.branches ? &beside_ : nullptr);
+                            {.node = state.ring ? &*state.ring : nullptr}, too_late,
+                            now.options.watching, now.options.branches ? &beside_ : nullptr);
     state.table->set(std::move(run.outputs));
+    state.marks = std::move(run.marks);
     if (run.draws == now.needs.draws || REPRISE_MUTANT(capture_may_draw_less)) return;
     throw usage_error{
         fmt::format("step '{}': the body drew {} random numbers in its warm-up and {} now; draw as "

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "reprise/base/mutex.hpp"
@@ -25,6 +26,7 @@ namespace reprise {
 
 struct recorded {
   step_result first;  // the step has run, whatever became of the recording
+  // Made where the first run is captured; and where observers had no room for that run alone.
   std::optional<recording> made;
 };
 
@@ -50,6 +52,10 @@ struct recorder_options {
   placement place{};     // empty: memory of its own; else a step with breaks is not recorded
   bool debug = false;    // the whole body is one break: nothing is captured, all else is as ever
   bool branches = true;  // what a body enqueues aside is a branch of the graph
+  // Told of the marks of the body that is captured, whose works are in the graph; and the word that
+  // tells such a recording from others. They outlive the call.
+  std::span<const std::shared_ptr<mark_observer>> watching{};
+  std::uint64_t observed = 0;
 };
 
 // One capture at a time per process: a second thread waits. Owns the stream on which warm-ups and

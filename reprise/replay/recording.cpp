@@ -1,6 +1,7 @@
 #include "reprise/replay/recording.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "reprise/base/clock.hpp"
@@ -12,6 +13,28 @@
 #include "reprise/replay/run_body.hpp"
 
 namespace reprise {
+
+namespace {
+
+// Observers that have made room for a launch hear what became of it.
+class marks_of_a_launch {
+ public:
+  marks_of_a_launch(std::span<const std::shared_ptr<recorded_marks>> marks, site at)
+      : marks_{marks}, at_{at} {}
+  ~marks_of_a_launch() {
+    for (const auto& one : marks_) one->after_launch(at_, launched);
+  }
+  marks_of_a_launch(const marks_of_a_launch&) = delete;
+  marks_of_a_launch& operator=(const marks_of_a_launch&) = delete;
+
+  bool launched = false;
+
+ private:
+  std::span<const std::shared_ptr<recorded_marks>> marks_;
+  site at_;
+};
+
+}  // namespace
 
 recording::recording(std::unique_ptr<state> owned) : state_{std::move(owned)} {}
 recording::recording(recording&&) noexcept = default;
@@ -89,6 +112,16 @@ std::shared_ptr<const reason> recording::outputs_held() const {
   return state_->table->refusal();
 }
 
+std::shared_ptr<const reason> recording::make_room(site at) {
+  for (std::size_t i = 0; i < state_->marks.size(); ++i) {
+    auto why = state_->marks[i]->make_room(at);
+    if (why == nullptr) continue;
+    while (i != 0) state_->marks[--i]->after_launch(at, false);
+    return why;
+  }
+  return nullptr;
+}
+
 std::optional<step_result> recording::replay(site at, const step& what, bindings given) {
   if (!state_->terms.fits(what.declared(), given)) return std::nullopt;
   if (!state_->terms.holds(what.declared())) {
@@ -100,11 +133,16 @@ std::optional<step_result> recording::replay(site at, const step& what, bindings
 }
 
 step_result recording::replay_as_checked(site at, const step& what, bindings given) {
+  marks_of_a_launch marks{state_->marks, at};
   // Ahead of everything that changes: what the caller gave cannot be undone.
   if (!state_->is_debug) check_outputs(what, given, state_->table->outputs());
   const replay_id id = state_->begin(at, what, given);
+  for (const auto& one : state_->marks) {
+    if (!REPRISE_MUTANT(observers_are_not_told_of_replays)) one->before_launch(at, id);
+  }
   for (state::segment& one : state_->segments) {
     state_->launch(at, one);
+    marks.launched = true;
     if (one.between) state_->take_break(at, what, one);
   }
   if (state_->is_debug) state_->run_whole_body(at, what, given);

@@ -81,6 +81,9 @@ class recording {
 
   // Why a replay has to leave the outputs of the last one alone; null: it need not.
   std::shared_ptr<const reason> outputs_held() const;
+  // What observers that are in its graph say: why the step has to run eagerly this time; null: they
+  // have made room for one replay, which follows. It may wait, as they say.
+  std::shared_ptr<const reason> make_room(site at);
 
   // `what` is the step that was recorded, or another of the same work; the bindings passed its
   // signature's check. Nothing when the terms do not hold, or an output is held: ask for the

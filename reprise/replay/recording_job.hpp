@@ -34,6 +34,7 @@ struct recorder::job {
   bool has_breaks = false;
   bool has_ring = false;  // the recording brings its own inputs
   bool in_break = false;  // what is thrown there is the step's own error
+  bool refused = false;   // an observer refuses the step
   std::string_view phase = "preparation";
   std::unique_lock<mutex> lock{};  // of the one capture per process; not held in a break
 

@@ -20,9 +20,9 @@ struct recording::state {
     double us = 0;  // of the host, over all runs of the break
   };
 
-  state(device_ref on, const step& what, bindings given)
+  state(device_ref on, const step& what, bindings given, std::uint64_t observed)
       : device{on},
-        terms{what.declared(), given},
+        terms{what.declared(), given, observed},
         layout{what.declared(), given, direct_inputs(what.declared(), given)},
         memory{on, "recording of " + what.name()},
         inputs{on},
@@ -62,6 +62,7 @@ struct recording::state {
   std::vector<staged_after_all> staged_inputs;
   std::uint64_t replays = 0;  // that have begun to run
   std::shared_ptr<output_table> table;
+  std::vector<std::shared_ptr<recorded_marks>> marks;  // of observers
   stream_order order;
 };
 

@@ -17,12 +17,15 @@ using observers = std::span<const std::shared_ptr<mark_observer>>;
 struct body_run {
   std::vector<tensor_ref> outputs;  // by slot
   std::uint64_t draws = 0;          // of the step's counter, which has not moved yet
+  // What each observer has left in the capture, where there is one.
+  std::vector<std::shared_ptr<recorded_marks>> marks{};
 };
 
 // How the inputs of a run come into its staged block: one of these, or by each replay itself.
 struct input_source {
   staging* now = nullptr;            // copied, ahead of the body
   const input_ring* node = nullptr;  // captured, ahead of the body
+  replay_id run = replay_id::none;   // of an eager run: observers are told
 };
 
 // `staged` is the block of the layout's bytes, which the caller took from `memory` first. `beside`:

@@ -14,16 +14,11 @@
 
 #include "reprise/base/error.hpp"
 #include "reprise/device/device.hpp"
+#include "reprise/replay/marks.hpp"
 #include "reprise/replay/run_memory.hpp"
 #include "reprise/replay/signature.hpp"
 
 namespace reprise {
-
-// A named place in a model: {"resid_pre", 5}.
-struct point {
-  std::string_view kind;
-  int layer = 0;
-};
 
 // Random numbers of one call of draws(): kernels read {seed, counter} and add the offset.
 struct random_base {
@@ -55,16 +50,6 @@ struct aside_branch {
   event crossing;
 };
 
-class step_scope;
-
-// Told of each mark as the body passes it; may enqueue work of its own on the scope's stream. While
-// one is installed, steps run eagerly.
-class mark_observer {
- public:
-  virtual ~mark_observer() = default;
-  virtual void on_mark(step_scope& run, point where, const tensor_ref& what) = 0;
-};
-
 // What the work of a break is called with: the run's stream, on which it enqueues or for which it
 // waits. Whatever it forks it joins again.
 using break_work = std::function<void(stream_ref)>;
@@ -77,6 +62,7 @@ struct run_inputs {
   std::uint64_t given = 0;          // bit i: input i is there
   std::uint64_t direct = 0;         // bit i: input i lies behind its word
   const std::uint64_t* random_words = nullptr;
+  replay_id run = replay_id::none;  // of an eager run; none where it is not one run of its own
 };
 
 // One run of a body. Only valid inside the body.
