@@ -16,6 +16,7 @@
 #include "reprise/replay/stage_inputs.hpp"
 #include "reprise/sdm/kernels.hpp"
 #include "reprise/sim/device.hpp"
+#include "reprise/tap/move_span.hpp"
 #include "reprise/tap/publish_rows.hpp"
 #include "reprise/trace/tracing.hpp"
 
@@ -120,11 +121,13 @@ kernel_registry builtin_kernels() {
   add_builtin_kernels(kernels);
   add_stage_inputs(kernels);
   add_publish_rows(kernels);
+  add_move_span(kernels);
   add_bring(kernels);
   add_sdm(kernels);
   checked::add_builtin_kernels(kernels);
   checked::add_stage_inputs(kernels);
   checked::add_publish_rows(kernels);
+  checked::add_move_span(kernels);
   checked::add_bring(kernels);
   checked::add_sdm(kernels);
   return kernels;

@@ -9,6 +9,8 @@
 #include "reprise/base/mutant.hpp"
 #include "reprise/device/enqueue.hpp"
 #include "reprise/device/host_thread.hpp"
+#include "reprise/kernel/launch.hpp"
+#include "reprise/tap/move_span.hpp"
 
 namespace reprise {
 
@@ -86,17 +88,25 @@ std::size_t drain::choose() {
   return taken;
 }
 
+void drain::move(site at, std::uint64_t from, std::size_t to, std::uint64_t bytes) {
+  const read<std::uint8_t> source{ring_->payload().subview(from, bytes)};
+  const write<std::uint8_t> target{staging_.all().subview(to, bytes)};
+  if (options_.drain_by_kernel) {
+    launch(at, move_span, source, target);
+  } else {
+    copy(at, source, target);
+  }
+}
+
 void drain::copy_spans() {
   if (spans_.empty()) return;
   const site at{own_};
   const std::uint64_t capacity = ring_->payload().size();
-  auto* const to = reinterpret_cast<std::byte*>(staging_.data());
   for (const span& one : spans_) {
     const std::uint64_t offset = one.position % capacity;
     const std::uint64_t first = std::min(one.bytes, capacity - offset);
-    copy_bytes(at, ring_->bytes.data() + offset, to + one.staged, first);
-    if (first == one.bytes) continue;
-    copy_bytes(at, ring_->bytes.data(), to + one.staged + first, one.bytes - first);
+    move(at, offset, one.staged, first);
+    if (first != one.bytes) move(at, 0, one.staged + first, one.bytes - first);
   }
   own_.synchronize();
 }

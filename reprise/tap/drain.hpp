@@ -52,6 +52,7 @@ class drain {
   bool pump_alone();
   std::size_t choose();
   void copy_spans();
+  void move(site at, std::uint64_t from, std::size_t to, std::uint64_t bytes);
   void deliver(std::size_t flights);
   void add_records(flight& of, std::size_t i, const std::byte* payload);
   void mislabelled(const flight& of, std::size_t i);

@@ -22,6 +22,8 @@ struct monitor_options {
   bool thread = true;
   // Producers run in the model's line instead of beside it.
   bool in_line = false;
+  // A kernel on the drain's stream stores to pinned memory, instead of the copy engine.
+  bool drain_by_kernel = false;
   // Each payload begins with what its producer believes to be; a record whose label says otherwise
   // is a fault. For tests.
   bool markers = false;

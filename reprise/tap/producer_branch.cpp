@@ -41,7 +41,7 @@ void producer_branch::see(stream_ref stream, const work& what) {
       if (overlaps && (!last || one.join > *last)) last = one.join;
     }
   }
-  if (!last) return;
+  if (!last || !stream.capturing()) return;
   core_.joins[*last].wait(stream);
   if (!(stream == run_)) return;
   std::erase_if(pending_, [&](const pending& one) { return one.join <= *last; });

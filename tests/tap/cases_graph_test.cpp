@@ -33,6 +33,34 @@ TEST_P(graph_cases, T04_eager_steps_and_replays_fire_what_was_planned_for_them) 
   EXPECT_EQ(eye.counts().lost, 0U);
 }
 
+// A ring of one step: a replay that fires nothing must not touch what the step before has
+// published.
+TEST_P(graph_cases, T04_a_replay_with_no_point_enabled_leaves_the_ring_alone) {
+  tapped_model model{4, 4};
+  monitor_options how = small();
+  how.slots = 8;
+  how.ring_bytes = 8 * 48;
+  how.flights = 16;
+  monitor eye{on.opened, how};
+  eye.watch({"*", row_mode::all()});
+  send_here(eye);
+  replay_cache recorded{on.opened};
+  replay_cache eager{on.opened, {.record = false}};
+  recorded.observe(eye.observer());
+  eager.observe(eye.observer());
+  run(recorded, eye, model, 2, "*");
+  for (int i = 0; i < 3; ++i) {
+    eye.flush();
+    eye.enable("*");
+    run(eager, eye, model, 2, "*");
+    eye.enable("none");
+    run(recorded, eye, model, 2, "none");
+  }
+  eye.flush();
+  expect_all();
+  EXPECT_EQ(eye.counts().lost, 0U);
+}
+
 TEST_P(graph_cases, T10_producers_beside_one_another_keep_their_labels) {
   tapped_model model{6, 4};
   monitor eye{on.opened, small()};

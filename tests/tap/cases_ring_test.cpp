@@ -1,4 +1,7 @@
 // What the field has met with rings: reserved and fired, warm-ups, slots, waiting, host reads.
+#include <chrono>
+
+#include "reprise/device/host_thread.hpp"
 #include "reprise/sim/controls.hpp"
 #include "reprise/tap/ring.hpp"
 #include "tests/support/observe.hpp"
@@ -64,6 +67,42 @@ TEST_P(tap_cases, T02_warm_ups_publish_nothing_and_leave_no_debt) {
   expect_all();
   EXPECT_EQ(eye.counts().lost, 0U);
   EXPECT_EQ(eye.counts().flushes, 1U) << "the test's own";
+}
+
+TEST_P(tap_cases, T03_a_record_arrives_though_nothing_follows_it) {
+  tapped_model model{1, 4};
+  monitor_options how = small();
+  how.thread = true;
+  monitor eye{on.opened, how};
+  eye.watch({"resid_pre", row_mode::all()});
+  send_here(eye);
+  replay_cache cache{on.opened};
+  cache.observe(eye.observer());
+  run(cache, eye, model, 1, "resid_pre");
+  const device_ref dev = on.opened;
+  const auto limit = host_time(dev) + std::chrono::seconds{10};
+  wait_until(dev, [&] { return eye.counts().records == 1 || host_time(dev) > limit; });
+  EXPECT_EQ(eye.counts().records, 1U);
+  eye.stop();
+  expect_all();
+}
+
+// Whoever flushes finds every record at the sink, each once, however slow that is.
+TEST_P(tap_cases, T09_a_flush_returns_when_the_sink_has_all_of_it) {
+  tapped_model model{2, 4};
+  monitor_options how = small();
+  how.thread = true;
+  monitor eye{on.opened, how};
+  eye.watch({"*", row_mode::all()});
+  send_here(eye);
+  replay_cache cache{on.opened};
+  cache.observe(eye.observer());
+  for (int i = 0; i < 25; ++i) run(cache, eye, model, 1, "*");
+  eye.flush();
+  expect_all();
+  run(cache, eye, model, 1, "*");
+  eye.await_request(no_request);
+  expect_all();
 }
 
 TEST_P(tap_cases, T07_a_lap_that_was_missed_is_seen_and_the_next_step_is_right) {
