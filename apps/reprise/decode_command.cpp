@@ -14,6 +14,7 @@
 #include "apps/reprise/default_model.hpp"
 #include "apps/reprise/output.hpp"
 #include "apps/reprise/text_display.hpp"
+#include "apps/reprise/watched_run.hpp"
 #include "apps/reprise/whole_number.hpp"
 #include "reprise/base/error.hpp"
 #include "reprise/platform/platform.hpp"
@@ -47,6 +48,7 @@ struct command_line {
   bool verify = false;
   bool no_verify = false;
   bool explain = false;
+  watch_options watch;
   output_options output;
 };
 
@@ -207,11 +209,26 @@ void run(const command_line& typed, int& exit_code) {
     display.token(index, asked.generated.back());
     if (asked.finish != decode::finish_reason::running) display.end(index);
   };
-  const decode::decode_report report = decode::run_decode(opened, options, listen);
-  if (!typed.output.quiet) print_report(people, report, context);
+  std::optional<watched_run> watched;
+  if (typed.watch.asked()) watched.emplace(opened, typed.watch, decode::marked_points(config));
+  const decode::decode_report report =
+      watched ? decode::run_decode(opened, options, listen, watched->eye().observer(),
+                                   [&](auto rows) { watched->eye().plan_step(rows); })
+              : decode::run_decode(opened, options, listen);
+  if (watched) watched->finish();
+  if (!typed.output.quiet) {
+    print_report(people, report, context);
+    if (watched) watched->print(people);
+  }
   if (typed.explain) fmt::print(people, "{}", text_of(report.cache));
-  if (typed.output.json) write_json(typed.output, report_json(report, context, *calls));
-  exit_code = exit_code_of(report.failure());
+  if (typed.output.json) {
+    nlohmann::json json = report_json(report, context, *calls);
+    if (watched) json["taps"] = watched->as_json();
+    write_json(typed.output, json);
+  }
+  std::string failure = report.failure();
+  if (watched && failure.empty()) failure = watched->failure();
+  exit_code = exit_code_of(failure);
 }
 
 }  // namespace
@@ -256,6 +273,7 @@ void add_decode(verb_ref root, int& exit_code) {
   verb.add_flag("--verify", t.verify, "compare each replay with an eager run (default on cpu)");
   verb.add_flag("--no-verify", t.no_verify, "leave that out");
   verb.add_flag("--explain", t.explain, "say what was recorded, what it cost, and what was missed");
+  add_watch_options(verb, t.watch);
   add_output_options(verb, t.output);
   verb.callback([typed, &exit_code] { run(*typed, exit_code); });
 }
