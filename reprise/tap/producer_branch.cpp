@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "reprise/base/fault_points.hpp"
 #include "reprise/base/mutant.hpp"
 
 namespace reprise {
@@ -43,7 +42,6 @@ void producer_branch::see(stream_ref stream, const work& what) {
     }
   }
   if (!last || !stream.capturing()) return;
-  landmark("tap: joined a producer late");
   core_.joins[*last].wait(stream);
   if (!(stream == run_)) return;
   std::erase_if(pending_, [&](const pending& one) { return one.join <= *last; });
