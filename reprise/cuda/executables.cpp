@@ -66,9 +66,7 @@ executable_id cuda_device::add_executable(const std::shared_ptr<graph_body>& bod
   {
     const std::lock_guard reading{body->guard};
     const relaxed_mode relaxed;
-    const unsigned flags =
-        body->of_two_priorities ? unsigned{cudaGraphInstantiateFlagUseNodePriority} : 0U;
-    status = cudaGraphInstantiate(&made.native, body->native, flags);
+    status = cudaGraphInstantiate(&made.native, body->native, 0);
     if (status == cudaSuccess) status = cudaGraphUpload(made.native, stream.native);
   }
   if (status != cudaSuccess) {
