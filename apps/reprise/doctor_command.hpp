@@ -3,11 +3,13 @@
 
 #include <string>
 
-#include "apps/reprise/verb.hpp"
+namespace CLI {
+class App;
+}
 
 namespace reprise::app {
 
 // Adds the verb; the command runs it when it was chosen.
-void add_doctor(verb_ref root);
+void add_doctor(CLI::App& root);
 
 }  // namespace reprise::app

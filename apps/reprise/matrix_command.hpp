@@ -1,11 +1,13 @@
 // `reprise matrix`: every cell of kernels and components, and where it could run.
 #pragma once
 
-#include "apps/reprise/verb.hpp"
+namespace CLI {
+class App;
+}
 
 namespace reprise::app {
 
 // Adds the verb; the command runs it when it was chosen.
-void add_matrix(verb_ref root);
+void add_matrix(CLI::App& root);
 
 }  // namespace reprise::app

@@ -20,7 +20,6 @@ struct stretch {
 
 cudaError_t staging_ring::upload(std::byte* to, const std::byte* from, std::size_t bytes,
                                  cudaStream_t stream) {
-  const std::lock_guard held{guard_};
   const relaxed_mode relaxed;  // another stream's capture may be open on this thread
   cudaError_t status = ensure_memory();
   while (status == cudaSuccess && bytes != 0) {
@@ -40,7 +39,6 @@ cudaError_t staging_ring::upload(std::byte* to, const std::byte* from, std::size
 
 cudaError_t staging_ring::download(std::byte* to, const std::byte* from, std::size_t bytes,
                                    cudaStream_t stream) {
-  const std::lock_guard held{guard_};
   const relaxed_mode relaxed;
   cudaError_t status = ensure_memory();
   while (status == cudaSuccess && bytes != 0) {

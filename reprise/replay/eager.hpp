@@ -23,9 +23,8 @@ class eager_runner {
 
   // The bindings passed signature::check. Outputs are leased until the next run here, and may be
   // its inputs. A break of a run may run other steps here: they get memory of their own.
-  // `took` gets what the body took, unless it is null.
   step_result run(site at, const step& what, bindings given, observers watching,
-                  std::shared_ptr<const reason> why, run_needs* took = nullptr);
+                  std::shared_ptr<const reason> why);
   // Has memory for a run that takes `bytes`, so that it cannot run out later.
   void reserve(std::size_t bytes, site at);
 
@@ -40,7 +39,7 @@ class eager_runner {
   };
 
   step_result run_here(site at, const step& what, bindings given, observers watching,
-                       std::shared_ptr<const reason> why, run_needs* took);
+                       std::shared_ptr<const reason> why);
   arena& arena_apart_from(bindings given, stream_ref stream);
 
   pool memory_;

@@ -21,7 +21,7 @@
 
 namespace reprise::test {
 
-#if defined(REPRISE_SANITIZED)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool sanitized = true;
 #else
 inline constexpr bool sanitized = false;

@@ -15,13 +15,12 @@ struct arrows {
 // The house as docs/architecture.md draws it, top to bottom. A path of arrows is a permission.
 const std::vector<arrows>& house() {
   static const std::vector<arrows> table{
-      {"platform", {"sim", "cuda", "trace", "ops", "sdm", "nn", "grad", "replay", "tap"}},
+      {"platform", {"sim", "cuda", "trace", "ops", "nn", "replay", "tap"}},
       {"tap", {"replay", "toggle", "records"}},
       {"records", {"formats", "telemetry"}},
-      {"train", {"nn"}},
-      {"sdm", {"nn"}},
+      {"train", {"grad"}},
       {"nn", {"grad", "ops"}},
-      {"grad", {"replay", "ops"}},
+      {"grad", {"replay"}},
       {"loop", {"replay"}},
       {"replay", {"kernel"}},
       {"toggle", {"device"}},

@@ -19,8 +19,4 @@ inline std::filesystem::path shipped_denoiser() {
   return source_dir() / "models" / "denoiser";
 }
 
-inline std::filesystem::path shipped_text() {
-  return source_dir() / "workloads" / "memory" / "genesis.txt";
-}
-
 }  // namespace reprise::test
