@@ -10,7 +10,7 @@ add_library(reprise::reprise ALIAS reprise_all)
 set_target_properties(reprise_all PROPERTIES EXPORT_NAME reprise)
 
 set(exported reprise_options reprise_fmt reprise_all)
-foreach(room ${REPRISE_ROOMS})
+foreach(room ${REPRISE_ROOMS} ${REPRISE_ROOM_PARTS})
   target_link_libraries(reprise_all INTERFACE reprise_${room})
   set_target_properties(reprise_${room} PROPERTIES EXPORT_NAME ${room})
   list(APPEND exported reprise_${room})
@@ -23,7 +23,7 @@ install(TARGETS ${exported} EXPORT reprise_targets ARCHIVE DESTINATION ${CMAKE_I
 # stand behind the seam: of those, only what opens a device, and what a CUDA body is given.
 set(left_out PATTERN "reprise/sim" EXCLUDE PATTERN "reprise/cuda" EXCLUDE)
 foreach(room ${REPRISE_ROOMS})
-  file(GLOB headers RELATIVE ${PROJECT_SOURCE_DIR} reprise/${room}/*.hpp)
+  file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} reprise/${room}/*.hpp)
   foreach(header ${headers})
     reprise_is_private(private ${PROJECT_SOURCE_DIR}/${header})
     if(private)
@@ -44,7 +44,7 @@ endif()
 
 # Builds what is installed and no tests.
 add_custom_target(reprise_package)
-foreach(room ${REPRISE_ROOMS})
+foreach(room ${REPRISE_ROOMS} ${REPRISE_ROOM_PARTS})
   add_dependencies(reprise_package reprise_${room})
 endforeach()
 
@@ -53,6 +53,7 @@ if(TARGET reprise_command)
   install(TARGETS reprise_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 install(DIRECTORY models/tiny-llama models/denoiser DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/models)
+install(FILES workloads/memory/genesis.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/workloads/memory)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/reprise)
@@ -67,6 +68,7 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/reprise-config-vers
 install(FILES
   ${CMAKE_BINARY_DIR}/package/reprise-config.cmake
   ${CMAKE_BINARY_DIR}/package/reprise-config-version.cmake
+  cmake/reprise_arrow.cmake
   cmake/reprise_cuda.cmake
   cmake/reprise_checked.cmake
   DESTINATION ${package})

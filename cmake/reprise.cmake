@@ -17,7 +17,13 @@ endif()
 # sanitizers, without which libraries that were built with them do not link.
 add_library(reprise_options INTERFACE)
 target_compile_options(reprise_options INTERFACE
-  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-ffp-contract=off>>)
+  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wnon-virtual-dtor;-ffp-contract=off>>)
+# Where files are compiled as one, a parameter may have the name of a function in another file, and
+# g++ takes each of them for a header, whose anonymous namespaces it warns of.
+set(as_one $<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>)
+target_compile_options(reprise_options INTERFACE
+  $<BUILD_INTERFACE:$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:${as_one}>>:-Wshadow>>
+  $<BUILD_INTERFACE:$<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,${as_one}>:-Wno-subobject-linkage>>)
 target_compile_options(reprise_options INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>
   $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffp-contract=off>>)
@@ -31,11 +37,6 @@ if(REPRISE_SANITIZE)
   target_compile_options(reprise_options INTERFACE
     -fsanitize=${REPRISE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(reprise_options INTERFACE -fsanitize=${REPRISE_SANITIZE})
-  if(REPRISE_SANITIZE MATCHES undefined AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # Half of the compile time. The address sanitizer finds a null that is used; the fuzz preset,
-    # which clang compiles, has both.
-    target_compile_options(reprise_options INTERFACE -fno-sanitize=null,alignment)
-  endif()
 endif()
 if(REPRISE_MUTANTS)
   target_compile_definitions(reprise_options INTERFACE $<BUILD_INTERFACE:REPRISE_MUTANTS>)
@@ -91,6 +92,8 @@ function(reprise_room name)
     set(reach INTERFACE)
   endif()
   add_library(reprise_${name} ${ROOM_SOURCES})
+  set_target_properties(reprise_${name} PROPERTIES
+    UNITY_BUILD ${REPRISE_UNITY} UNITY_BUILD_BATCH_SIZE 0)  # 0: all of its .cpp files are one
   add_library(reprise::${name} ALIAS reprise_${name})
   target_link_libraries(reprise_${name} ${reach} reprise_options)
   foreach(other ${ROOM_NEEDS})

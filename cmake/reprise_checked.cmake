@@ -15,7 +15,7 @@ function(reprise_checked_bodies target)
   set_property(TARGET ${again} APPEND PROPERTY COMPILE_DEFINITIONS REPRISE_CHECKED)
   # They are run to be looked at: half of the time to compile them is saved.
   set_property(TARGET ${again} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
-  foreach(kind CXX_STANDARD CXX_EXTENSIONS POSITION_INDEPENDENT_CODE)
+  foreach(kind CXX_STANDARD CXX_EXTENSIONS POSITION_INDEPENDENT_CODE UNITY_BUILD UNITY_BUILD_BATCH_SIZE)
     get_target_property(value ${target} ${kind})
     if(NOT value STREQUAL "value-NOTFOUND")
       set_property(TARGET ${again} PROPERTY ${kind} ${value})

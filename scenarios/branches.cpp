@@ -6,9 +6,9 @@ namespace reprise::scenarios {
 
 namespace {
 
-enum class slip { none, one_scratch_for_both, joined_too_late, scratch_never_written };
+enum class branches_slip { none, one_scratch_for_both, joined_too_late, scratch_never_written };
 
-template <slip made>
+template <branches_slip made>
 void branching_steps(device_ref dev) {
   desk at{dev};
   const stream side{dev};
@@ -22,22 +22,22 @@ void branching_steps(device_ref dev) {
                     const dims shape = run.shape(x);
                     const view<std::int32_t> out = run.make(sums, {2});
                     const view<std::int32_t> in_line = run.scratch<std::int32_t>(shape);
-                    const view<std::int32_t> beside = made == slip::one_scratch_for_both
+                    const view<std::int32_t> beside = made == branches_slip::one_scratch_for_both
                                                           ? in_line
                                                           : run.scratch<std::int32_t>(shape);
                     order(run, side);
                     {
                       const branch_scope branch = run.on(side);
-                      if (made != slip::scratch_never_written) {
+                      if (made != branches_slip::scratch_never_written) {
                         launch(branch, times, read(run[x]), read(five), write(beside));
                       }
                       launch(branch, sum_up, read(beside), write<std::int32_t>{out.subview(1, 1)});
                     }
                     launch(run, times, read(run[x]), read(three), write(in_line));
                     launch(run, sum_up, read(in_line), write<std::int32_t>{out.subview(0, 1)});
-                    if (made != slip::joined_too_late) order(side, run);
+                    if (made != branches_slip::joined_too_late) order(side, run);
                     launch(run, append_digit, inout<std::int32_t>{out}, 0);
-                    if (made == slip::joined_too_late) order(side, run);
+                    if (made == branches_slip::joined_too_late) order(side, run);
                   }};
   replay_cache cache{dev};
   for (std::int32_t i = 1; i <= 6; ++i) {
@@ -57,20 +57,20 @@ std::vector<scenario> branch_scenarios() {
   return {
       {"branching_steps",
        "A step forks to a second stream and joins it, eagerly, captured and replayed.",
-       branching_steps<slip::none>,
+       branching_steps<branches_slip::none>,
        {},
        {{"one_scratch_for_both",
          "Two branches of a step use the same scratch.",
          {"race"},
-         branching_steps<slip::one_scratch_for_both>},
+         branching_steps<branches_slip::one_scratch_for_both>},
         {"joined_too_late",
          "A step reads the result of a branch before it has joined it.",
          {"race", "unwritten read"},
-         branching_steps<slip::joined_too_late>},
+         branching_steps<branches_slip::joined_too_late>},
         {"scratch_never_written",
          "A step reads scratch as if it held zeros.",
          {"unwritten read"},
-         branching_steps<slip::scratch_never_written>}}},
+         branching_steps<branches_slip::scratch_never_written>}}},
   };
 }
 

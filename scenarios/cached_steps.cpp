@@ -14,7 +14,7 @@ namespace reprise::scenarios {
 
 namespace {
 
-enum class slip {
+enum class cached_steps_slip {
   none,
   lease_used_without_on,
   break_does_not_join,
@@ -89,7 +89,7 @@ void run_one_that_does_not_fit(desk& at, replay_cache& cache) {
 }
 
 // Forty calls of two steps in three lengths; the budget is for three recordings.
-template <slip made>
+template <cached_steps_slip made>
 void cached_steps(device_ref dev) {
   desk at{dev};
   const stream reader{dev};
@@ -124,7 +124,8 @@ void cached_steps(device_ref dev) {
     const lease<std::int32_t> result = done[of.y];
     number copied{at.memory, length, reader};
     copy(reader,
-         read<std::int32_t>{made == slip::lease_used_without_on ? result.get() : result.on(reader)},
+         read<std::int32_t>{made == cached_steps_slip::lease_used_without_on ? result.get()
+                                                                             : result.on(reader)},
          write(copied));
     kept.emplace_back(std::move(copied), times_of(factors[which], in));
   }
@@ -143,7 +144,7 @@ void cached_steps(device_ref dev) {
 }
 
 // A step with a break is recorded in its first run, which fails once behind the break.
-template <slip made>
+template <cached_steps_slip made>
 void broken_steps(device_ref dev) {
   desk at{dev};
   const stream other{dev};
@@ -155,7 +156,7 @@ void broken_steps(device_ref dev) {
                   run.eagerly("inner", [&, y](stream_ref on) {
                     order(on, side);
                     launch(side, append_digit, inout<std::int32_t>{y}, 1);
-                    if (made != slip::break_does_not_join) order(side, on);
+                    if (made != cached_steps_slip::break_does_not_join) order(side, on);
                     cache.run(on, *inner.what, {inner.x.from_host(numbers(few, 1))});
                   });
                   if (std::exchange(fails, false)) throw error{"behind the break"};
@@ -178,7 +179,7 @@ void broken_steps(device_ref dev) {
 }
 
 // One output is moved aside when a later run overwrites it, and two streams read it.
-template <slip made>
+template <cached_steps_slip made>
 void held_results(device_ref dev) {
   desk at{dev};
   const stream other{dev};
@@ -196,8 +197,9 @@ void held_results(device_ref dev) {
     const step_result done = cache.run(at.s, what, {x.from_host(numbers(few, i))});
     if (held) {
       copy(other,
-           read<std::int32_t>{made == slip::moved_result_used_without_on ? held->get()
-                                                                         : held->on(other)},
+           read<std::int32_t>{made == cached_steps_slip::moved_result_used_without_on
+                                  ? held->get()
+                                  : held->on(other)},
            write(copied));
       require_equal(values_of(other, copied.all()), numbers(few, 2 * (i - 1)), "a held result");
       require_equal(values_of(at.s, held->get()), numbers(few, 2 * (i - 1)), "the same");
@@ -210,7 +212,7 @@ void held_results(device_ref dev) {
 }
 
 // Two inputs are declared direct; one has a reader that cannot follow, and is staged after all.
-template <slip made>
+template <cached_steps_slip made>
 void direct_inputs(device_ref dev) {
   desk at{dev};
   const stream writer{dev};
@@ -229,7 +231,7 @@ void direct_inputs(device_ref dev) {
   const number places[] = {at.made(at.s, 0, few), at.made(at.s, 0, few)};
   for (std::int32_t i = 1; i <= 6; ++i) {
     const number& in = places[i % 2];
-    if (made != slip::direct_input_overwritten || i == 1) order(at.s, writer);
+    if (made != cached_steps_slip::direct_input_overwritten || i == 1) order(at.s, writer);
     fill(writer, write{in}, i);
     order(writer, at.s);
     const step_result done = cache.run(at.s, what, {a(in.all()), b(second.all())});
@@ -246,37 +248,37 @@ std::vector<scenario> cached_step_scenarios() {
   return {
       {"cached_steps",
        "A cache under a small budget serves what a model of it says, whatever comes and goes.",
-       cached_steps<slip::none>,
+       cached_steps<cached_steps_slip::none>,
        {"cache: made room", "recorder: was not admitted", "freed memory: a recording was told",
         "lease: used on another stream", "lease: a run waited for a reader"},
        {{"lease_used_without_on",
          "A result is read on another stream, and nobody is told.",
          {"race", "use after free"},
-         cached_steps<slip::lease_used_without_on>}}},
+         cached_steps<cached_steps_slip::lease_used_without_on>}}},
       {"broken_steps",
        "A step with a break fails in its first run, is recorded in the next, and replays.",
-       broken_steps<slip::none>,
+       broken_steps<cached_steps_slip::none>,
        {"recording: took a break", "first run: put state back"},
        {{"break_does_not_join",
          "A break leaves work on a stream that the run does not wait for.",
          {"thrown", "race"},
-         broken_steps<slip::break_does_not_join>}}},
+         broken_steps<cached_steps_slip::break_does_not_join>}}},
       {"held_results",
        "A result that is held when a later run comes is moved aside, and read on two streams.",
-       held_results<slip::none>,
+       held_results<cached_steps_slip::none>,
        {"lease: moved aside"},
        {{"moved_result_used_without_on",
          "A result that was moved aside is read on a stream that does not wait for the copy.",
          {"race", "unwritten read", "use after free"},
-         held_results<slip::moved_result_used_without_on>}}},
+         held_results<cached_steps_slip::moved_result_used_without_on>}}},
       {"direct_inputs",
        "Inputs are read where they lie; one whose reader cannot follow is staged after all.",
-       direct_inputs<slip::none>,
+       direct_inputs<cached_steps_slip::none>,
        {"recorder: staged a direct input after all"},
        {{"direct_input_overwritten",
          "The next input is written while a replay may still read it where it lies.",
          {"race"},
-         direct_inputs<slip::direct_input_overwritten>}}},
+         direct_inputs<cached_steps_slip::direct_input_overwritten>}}},
   };
 }
 

@@ -13,10 +13,10 @@ namespace reprise::scenarios {
 
 namespace {
 
-enum class slip { none, one_number_for_both, unknown_thread };
+enum class capturing_threads_slip { none, one_number_for_both, unknown_thread };
 
 // Each thread has a stream of its own and captures on it; they share a pool.
-template <slip made>
+template <capturing_threads_slip made>
 void two_threads_capture(device_ref dev) {
   desk at{dev};
   const number shared = at.made(at.s, 0);
@@ -25,7 +25,7 @@ void two_threads_capture(device_ref dev) {
   const auto work = [&](std::size_t me) {
     const stream own{dev};
     const number x = at.made(own, 0);
-    const number& target = made == slip::one_number_for_both ? shared : x;
+    const number& target = made == capturing_threads_slip::one_number_for_both ? shared : x;
     for (std::int32_t round = 1; round <= 3; ++round) {
       const executable step = capture(own, [&](stream_ref c) {
                                 const number temporary{at.memory, 1, c};
@@ -62,7 +62,7 @@ void ask_from_nowhere(const event& passed) {
 }
 
 // Beside a capture another thread pins memory, asks for events and works on a stream of its own.
-template <slip made>
+template <capturing_threads_slip made>
 void beside_a_capture(device_ref dev) {
   desk at{dev};
   const number x = at.made(at.s, 0);
@@ -91,7 +91,8 @@ void beside_a_capture(device_ref dev) {
                             opened = true;
                             pause(dev);
                             append(c, x, 2);
-                            if (made == slip::unknown_thread) ask_from_nowhere(before);
+                            if (made == capturing_threads_slip::unknown_thread)
+                              ask_from_nowhere(before);
                             pause(dev);
                             append(c, x, 3);
                           }).instantiate(at.s);
@@ -107,20 +108,20 @@ std::vector<scenario> capturing_thread_scenarios() {
   return {
       {"two_threads_capture",
        "Two threads capture at once, out of one pool, each on its own stream.",
-       two_threads_capture<slip::none>,
+       two_threads_capture<capturing_threads_slip::none>,
        {"sim: another thread went on while one waited"},
        {{"one_number_for_both",
          "Two threads launch graphs that write the same buffer.",
          {"race"},
-         two_threads_capture<slip::one_number_for_both>}}},
+         two_threads_capture<capturing_threads_slip::one_number_for_both>}}},
       {"beside_a_capture",
        "Another thread pins memory, asks for events and works while a capture is open.",
-       beside_a_capture<slip::none>,
+       beside_a_capture<capturing_threads_slip::none>,
        {},
        {{"unknown_thread",
          "A std::thread calls the simulated device, which does not know it.",
          {"misuse", "thrown"},
-         beside_a_capture<slip::unknown_thread>}}},
+         beside_a_capture<capturing_threads_slip::unknown_thread>}}},
   };
 }
 

@@ -11,14 +11,14 @@ namespace reprise::scenarios {
 
 namespace {
 
-enum class slip { none, switched_elsewhere };
+enum class device_driven_slip { none, switched_elsewhere };
 
 template <class T>
-void upload(stream_ref on, const std::vector<T>& from, const buffer<T>& to) {
+void send(stream_ref on, const std::vector<T>& from, const buffer<T>& to) {
   copy(on, read<T>{view<const T>{from.data(), from.size()}}, write<T>{to});
 }
 
-template <slip made>
+template <device_driven_slip made>
 void driven_nodes(device_ref dev) {
   desk at{dev};
   const stream planner{dev};
@@ -35,15 +35,15 @@ void driven_nodes(device_ref dev) {
   });
   const fixed_executable step =
       std::move(recorded).instantiate_device_driven(at.s, {second, third});
-  upload(at.s,
-         std::vector{static_cast<std::uint64_t>(step.handle(second)),
-                     static_cast<std::uint64_t>(step.handle(third))},
-         handles);
+  send(at.s,
+       std::vector{static_cast<std::uint64_t>(step.handle(second)),
+                   static_cast<std::uint64_t>(step.handle(third))},
+       handles);
   order(at.s, planner);
   const std::vector<std::vector<std::uint8_t>> plans{{1, 1}, {0, 1}, {1, 0}, {0, 0}};
   for (const std::vector<std::uint8_t>& plan : plans) {
-    if (made != slip::switched_elsewhere) order(at.s, planner);
-    upload(planner, plan, on);
+    if (made != device_driven_slip::switched_elsewhere) order(at.s, planner);
+    send(planner, plan, on);
     order(planner, at.s);
     step.launch(at.s);
   }
@@ -56,12 +56,12 @@ std::vector<scenario> device_driven_scenarios() {
   return {
       {"driven_nodes",
        "A kernel switches later nodes of its own graph, by a plan that changes each launch.",
-       driven_nodes<slip::none>,
+       driven_nodes<device_driven_slip::none>,
        {},
        {{"switched_elsewhere",
          "The plan of the next launch is written while the launch before may still read it.",
          {"race"},
-         driven_nodes<slip::switched_elsewhere>}}},
+         driven_nodes<device_driven_slip::switched_elsewhere>}}},
   };
 }
 

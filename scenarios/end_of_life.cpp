@@ -10,10 +10,10 @@ namespace reprise::scenarios {
 
 namespace {
 
-enum class slip { none, buffers_freed_first };
+enum class end_of_life_slip { none, buffers_freed_first };
 
 // Graph, clone, executables, pinned memory and a stream go while all of it is queued.
-template <slip made>
+template <end_of_life_slip made>
 void destroyed_in_flight(device_ref dev) {
   desk at{dev};
   number x = at.made(at.s, 0);
@@ -38,7 +38,7 @@ void destroyed_in_flight(device_ref dev) {
     slim_step.launch(at.s);
     full_step.launch(at.s);
   }
-  if (made == slip::buffers_freed_first) {
+  if (made == end_of_life_slip::buffers_freed_first) {
     // Freed in the order of a stream that does not come after the launches.
     const stream elsewhere{dev};
     block gone{at.memory, sizeof(std::int32_t), at.s};
@@ -71,12 +71,12 @@ std::vector<scenario> end_of_life_scenarios() {
   return {
       {"destroyed_in_flight",
        "Graphs, executables, pinned memory and streams go with launches in flight.",
-       destroyed_in_flight<slip::none>,
+       destroyed_in_flight<end_of_life_slip::none>,
        {"pinned memory: kept by a graph", "sim: a launch waited for its executable"},
        {{"buffers_freed_first",
          "A block is freed in the order of a stream that does not come after its last use.",
          {"race", "use after free"},
-         destroyed_in_flight<slip::buffers_freed_first>}}},
+         destroyed_in_flight<end_of_life_slip::buffers_freed_first>}}},
   };
 }
 

@@ -11,7 +11,7 @@ namespace reprise::scenarios {
 
 namespace {
 
-enum class slip {
+enum class executables_slip {
   none,
   producer_switched_off,
   changed_to_memory_in_use,
@@ -21,7 +21,7 @@ enum class slip {
 };
 
 // Each launch keeps the nodes and the parameters that it was enqueued with.
-template <slip made>
+template <executables_slip made>
 void switches(device_ref dev) {
   desk at{dev};
   const stream other{dev};
@@ -39,7 +39,7 @@ void switches(device_ref dev) {
     launch(c, add, read(produced), inout(y));
   });
   executable step = recorded.instantiate(at.s);
-  if (made == slip::producer_switched_off) step.enable(produces, false);
+  if (made == executables_slip::producer_switched_off) step.enable(produces, false);
   step.launch(at.s);
   step.enable(digits[0], false);
   change(at.s, step, digits[1], append_digit, inout(x), 8);
@@ -53,8 +53,8 @@ void switches(device_ref dev) {
   step.enable(digits[2], true);
   change(at.s, step, digits[2], append_digit, inout(*z), 3);
   append(other, *z, 7);
-  if (made != slip::changed_to_memory_in_use) order(other, at.s);
-  if (made == slip::changed_to_freed_memory) {
+  if (made != executables_slip::changed_to_memory_in_use) order(other, at.s);
+  if (made == executables_slip::changed_to_freed_memory) {
     at.s.synchronize();
     z.reset();
   }
@@ -66,7 +66,7 @@ void switches(device_ref dev) {
 }
 
 // An executable takes all parameters of another graph; what was changed by hand stays changed.
-template <slip made>
+template <executables_slip made>
 void whole_graph_update(device_ref dev) {
   desk at{dev};
   const number x = at.made(at.s, 0);
@@ -93,7 +93,7 @@ void whole_graph_update(device_ref dev) {
   require(!step.update(longer), "a graph of another topology was taken");
   step.launch(at.s);
   require(step.update(elsewhere), "a graph over other memory was refused");
-  if (made == slip::updated_to_freed_memory) {
+  if (made == executables_slip::updated_to_freed_memory) {
     at.s.synchronize();
     y.reset();
   }
@@ -103,7 +103,7 @@ void whole_graph_update(device_ref dev) {
 }
 
 // A clone without some works runs beside its original, in turns.
-template <slip made>
+template <executables_slip made>
 void clones(device_ref dev) {
   desk at{dev};
   const stream other{dev};
@@ -116,7 +116,7 @@ void clones(device_ref dev) {
   const executable whole = recorded.instantiate(at.s);
   const executable slim = recorded.without({ids[1]}).instantiate(other);
   whole.launch(at.s);
-  if (made != slip::clone_at_once) order(at.s, other);
+  if (made != executables_slip::clone_at_once) order(at.s, other);
   slim.launch(other);
   order(other, at.s);
   whole.launch(at.s);
@@ -129,36 +129,36 @@ std::vector<scenario> executable_scenarios() {
   return {
       {"switches",
        "Nodes are switched and given other arguments while launches are in flight.",
-       switches<slip::none>,
+       switches<executables_slip::none>,
        {},
        {{"producer_switched_off",
          "A node is switched off whose result another node of the graph still reads.",
          {"unwritten read"},
-         switches<slip::producer_switched_off>},
+         switches<executables_slip::producer_switched_off>},
         {"changed_to_memory_in_use",
          "A node is changed to write memory that another stream is using.",
          {"race"},
-         switches<slip::changed_to_memory_in_use>},
+         switches<executables_slip::changed_to_memory_in_use>},
         {"changed_to_freed_memory",
          "A node is changed to write a buffer that is freed before the launch.",
          {"use after free"},
-         switches<slip::changed_to_freed_memory>}}},
+         switches<executables_slip::changed_to_freed_memory>}}},
       {"whole_graph_update",
        "An executable takes the parameters of another graph, or refuses and stays as it was.",
-       whole_graph_update<slip::none>,
+       whole_graph_update<executables_slip::none>,
        {"update: refused"},
        {{"updated_to_freed_memory",
          "An executable is updated from a graph whose buffer is freed before the launch.",
          {"use after free"},
-         whole_graph_update<slip::updated_to_freed_memory>}}},
+         whole_graph_update<executables_slip::updated_to_freed_memory>}}},
       {"clones",
        "A clone without one work is launched between two launches of its original.",
-       clones<slip::none>,
+       clones<executables_slip::none>,
        {},
        {{"clone_at_once",
          "A clone is launched while its original may still be running.",
          {"race"},
-         clones<slip::clone_at_once>}}},
+         clones<executables_slip::clone_at_once>}}},
   };
 }
 

@@ -8,7 +8,7 @@ namespace reprise::scenarios {
 
 namespace {
 
-enum class slip { none, weights_overwritten_in_flight };
+enum class facts_slip { none, weights_overwritten_in_flight };
 
 class counting_observer : public mark_observer {
  public:
@@ -17,7 +17,7 @@ class counting_observer : public mark_observer {
 };
 
 // Weights are reloaded elsewhere, then overwritten in place; an observer comes and goes.
-template <slip made>
+template <facts_slip made>
 void changed_facts(device_ref dev) {
   desk at{dev};
   const stream loader{dev};
@@ -45,7 +45,7 @@ void changed_facts(device_ref dev) {
   require_equal(observer->seen, 1, "marks that were seen");
 
   // The same address and version, other values: the replays before must have read the old ones.
-  if (made != slip::weights_overwritten_in_flight) order(at.s, loader);
+  if (made != facts_slip::weights_overwritten_in_flight) order(at.s, loader);
   fill(loader, write{scaled.factor}, 7);
   order(loader, at.s);
   run(8, ran::replayed);
@@ -62,12 +62,12 @@ std::vector<scenario> fact_scenarios() {
   return {
       {"changed_facts",
        "Weights move and change and an observer comes and goes; each step uses what is there.",
-       changed_facts<slip::none>,
+       changed_facts<facts_slip::none>,
        {"contract: breached"},
        {{"weights_overwritten_in_flight",
          "New weights are written while a replay may still read the old ones.",
          {"race"},
-         changed_facts<slip::weights_overwritten_in_flight>}}},
+         changed_facts<facts_slip::weights_overwritten_in_flight>}}},
   };
 }
 

@@ -10,7 +10,7 @@ namespace reprise::scenarios {
 
 namespace {
 
-enum class slip { none, goes_on_without_result };
+enum class failures_slip { none, goes_on_without_result };
 
 // More than any device has.
 constexpr std::size_t too_many = std::numeric_limits<std::size_t>::max();
@@ -26,7 +26,7 @@ bool throws(Call&& call) {
 }
 
 // Out of memory inside a capture is out of memory; the stream takes work and captures again.
-template <slip made>
+template <failures_slip made>
 void out_of_memory_in_a_capture(device_ref dev) {
   desk at{dev};
   const number x = at.made(at.s, 0);
@@ -61,7 +61,7 @@ void out_of_memory_in_a_capture(device_ref dev) {
             const number huge{at.memory, whole_card, at.s};
           }),
           "a device that has no memory did not say so");
-  if (made == slip::goes_on_without_result) launch(at.s, add, read(y), inout(x));
+  if (made == failures_slip::goes_on_without_result) launch(at.s, add, read(y), inout(x));
   const executable step = capture(at.s, [&](stream_ref c) { append(c, x, 2); }).instantiate(at.s);
   step.launch(at.s);
   require_equal(value_of(at.s, x), 1112, "x");
@@ -111,12 +111,12 @@ std::vector<scenario> failure_scenarios() {
   return {
       {"out_of_memory_in_a_capture",
        "A capture runs out of memory, says so, and leaves nothing behind.",
-       out_of_memory_in_a_capture<slip::none>,
+       out_of_memory_in_a_capture<failures_slip::none>,
        {"capture: abandoned", "slabs: out of memory, then trimmed"},
        {{"goes_on_without_result",
          "The result of a capture that failed is read, though nothing has written it.",
          {"unwritten read"},
-         out_of_memory_in_a_capture<slip::goes_on_without_result>}}},
+         out_of_memory_in_a_capture<failures_slip::goes_on_without_result>}}},
       {"failed_recordings",
        "Recordings that fail on the way run their step once, and the next call records it.",
        failed_recordings,

@@ -7,7 +7,7 @@ namespace reprise::scenarios {
 
 namespace {
 
-enum class slip {
+enum class graphs_slip {
   none,
   forked_too_early,
   read_before_the_join,
@@ -16,7 +16,7 @@ enum class slip {
 };
 
 // A branch, and a branch of it: x grows in line, y follows it, z stands beside both.
-template <slip made>
+template <graphs_slip made>
 void forks(device_ref dev) {
   desk at{dev};
   const stream first{dev};
@@ -27,17 +27,17 @@ void forks(device_ref dev) {
   const number total = at.made(at.s, 0);
   at.s.synchronize();
   const graph recorded = capture(at.s, [&](stream_ref c) {
-    if (made == slip::forked_too_early) order(c, first);
+    if (made == graphs_slip::forked_too_early) order(c, first);
     append(c, x, 1);
-    if (made != slip::forked_too_early) order(c, first);
+    if (made != graphs_slip::forked_too_early) order(c, first);
     copy(first, read(x), write(y));
     order(first, second);
     append(second, z, 3);
     append(first, y, 2);
-    if (made == slip::read_before_the_join) launch(c, add, read(y), inout(total));
+    if (made == graphs_slip::read_before_the_join) launch(c, add, read(y), inout(total));
     order(second, first);
     order(first, c);
-    if (made != slip::read_before_the_join) launch(c, add, read(y), inout(total));
+    if (made != graphs_slip::read_before_the_join) launch(c, add, read(y), inout(total));
     launch(c, add, read(z), inout(total));
   });
   require_equal(static_cast<std::int64_t>(recorded.size()), 6, "the number of nodes");
@@ -50,7 +50,7 @@ void forks(device_ref dev) {
 }
 
 // One executable runs one launch at a time, whichever streams it is launched on.
-template <slip made>
+template <graphs_slip made>
 void two_streams(device_ref dev) {
   desk at{dev};
   const stream other{dev};
@@ -63,7 +63,7 @@ void two_streams(device_ref dev) {
   const executable step = recorded.instantiate(at.s);
   step.launch(at.s);
   step.launch(other);
-  if (made == slip::read_on_the_first_stream) {
+  if (made == graphs_slip::read_on_the_first_stream) {
     const std::int32_t seen = value_of(at.s, x);
     other.synchronize();
     require_equal(seen, 1212, "x after both launches");
@@ -71,7 +71,7 @@ void two_streams(device_ref dev) {
   step.launch(at.s);
   // A second executable of the same graph knows nothing of the first.
   const executable twin = recorded.instantiate(other);
-  if (made != slip::two_executables_at_once) order(at.s, other);
+  if (made != graphs_slip::two_executables_at_once) order(at.s, other);
   twin.launch(other);
   order(other, at.s);
   require_equal(value_of(at.s, x), 12121212, "x after four launches");
@@ -106,28 +106,28 @@ std::vector<scenario> graph_scenarios() {
   return {
       {"forks",
        "A capture forks to a stream, and that to another, and joins both before it ends.",
-       forks<slip::none>,
+       forks<graphs_slip::none>,
        {"sim: several works were ready at once"},
        {{"forked_too_early",
          "A branch is forked before the work that it reads from is captured.",
          {"race"},
-         forks<slip::forked_too_early>},
+         forks<graphs_slip::forked_too_early>},
         {"read_before_the_join",
          "The main branch reads a result of a fork before it has joined it.",
          {"race"},
-         forks<slip::read_before_the_join>}}},
+         forks<graphs_slip::read_before_the_join>}}},
       {"two_streams",
        "One executable is launched on two streams, and its twin behind it.",
-       two_streams<slip::none>,
+       two_streams<graphs_slip::none>,
        {"sim: a launch waited for its executable"},
        {{"read_on_the_first_stream",
          "The result of a launch on one stream is read on another that did not wait.",
          {"race"},
-         two_streams<slip::read_on_the_first_stream>},
+         two_streams<graphs_slip::read_on_the_first_stream>},
         {"two_executables_at_once",
          "Two executables that write one buffer are launched on two streams.",
          {"race"},
-         two_streams<slip::two_executables_at_once>}}},
+         two_streams<graphs_slip::two_executables_at_once>}}},
       {"between_launches",
        "Eager work between the launches of a graph keeps its turn.",
        between_launches,

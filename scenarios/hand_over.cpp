@@ -10,9 +10,9 @@ namespace reprise::scenarios {
 
 namespace {
 
-enum class slip { none, no_event, freed_by_the_maker };
+enum class hand_over_slip { none, no_event, freed_by_the_maker };
 
-template <slip made>
+template <hand_over_slip made>
 void between_threads(device_ref dev) {
   constexpr std::size_t items = 6;
   desk at{dev};
@@ -33,7 +33,7 @@ void between_threads(device_ref dev) {
                         published = i + 1;
                       }
                       // The buffers are this stream's, and are freed in its order.
-                      if (made != slip::freed_by_the_maker) {
+                      if (made != hand_over_slip::freed_by_the_maker) {
                         wait_until(dev, [&] { return used.load(); });
                       }
                       for (number& part : parts) part = {};
@@ -43,7 +43,7 @@ void between_threads(device_ref dev) {
                      const at_exit used_all{[&] { used = true; }};
                      for (std::size_t i = 0; i < items; ++i) {
                        wait_until(dev, [&] { return published.load() > i; });
-                       if (made != slip::no_event) ready[i].wait(at.s);
+                       if (made != hand_over_slip::no_event) ready[i].wait(at.s);
                        if (parts[i].size() == 0) continue;  // taken away by the mistake
                        launch(at.s, add, read(parts[i]), inout(sum));
                      }
@@ -60,16 +60,16 @@ std::vector<scenario> hand_over_scenarios() {
   return {
       {"between_threads",
        "A thread hands results to another by events, and frees them when they were used.",
-       between_threads<slip::none>,
+       between_threads<hand_over_slip::none>,
        {},
        {{"no_event",
          "The user takes what was enqueued as done, since the maker said that it is ready.",
          {"race", "unwritten read"},
-         between_threads<slip::no_event>},
+         between_threads<hand_over_slip::no_event>},
         {"freed_by_the_maker",
          "The maker frees its results without waiting for their user.",
          {"race", "use after free", "thrown"},
-         between_threads<slip::freed_by_the_maker>}}},
+         between_threads<hand_over_slip::freed_by_the_maker>}}},
   };
 }
 

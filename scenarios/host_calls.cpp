@@ -10,14 +10,14 @@ namespace reprise::scenarios {
 
 namespace {
 
-enum class slip { none, heard_on_another_stream, calls_the_device };
+enum class host_calls_slip { none, heard_on_another_stream, calls_the_device };
 
 access read_by_host(const pinned<std::int32_t>& x) {
   return {x.data(), x.size() * sizeof(std::int32_t), false};
 }
 
 // The host hears each replay in order; the graph goes on when it has heard.
-template <slip made>
+template <host_calls_slip made>
 void heard_by_the_host(device_ref dev) {
   desk at{dev};
   const stream other{dev};
@@ -29,15 +29,16 @@ void heard_by_the_host(device_ref dev) {
   const executable step = capture(at.s, [&](stream_ref c) {
                             append(c, x, 1);
                             copy(c, read(x), write(told));
-                            if (made == slip::heard_on_another_stream) return;
+                            if (made == host_calls_slip::heard_on_another_stream) return;
                             host_call(c, "hear", {read_by_host(told)}, [&, heard] {
                               heard->push_back(told[0]);
-                              if (made == slip::calls_the_device) (void)passed.finished();
+                              if (made == host_calls_slip::calls_the_device)
+                                (void)passed.finished();
                             });
                           }).instantiate(at.s);
   for (int i = 0; i < 4; ++i) {
     step.launch(at.s);
-    if (made == slip::heard_on_another_stream) {
+    if (made == host_calls_slip::heard_on_another_stream) {
       host_call(other, "hear", {read_by_host(told)}, [&, heard] { heard->push_back(told[0]); });
     }
   }
@@ -48,7 +49,7 @@ void heard_by_the_host(device_ref dev) {
 }
 
 // A library of somebody else's works between our kernels, and says what it touches.
-template <slip made>
+template <host_calls_slip made>
 void library_work(device_ref dev) {
   desk at{dev};
   const stream other{dev};
@@ -69,7 +70,7 @@ void library_work(device_ref dev) {
                             append(c, x, 2);
                           }).instantiate(at.s);
   step.launch(at.s);
-  if (made != slip::heard_on_another_stream) order(at.s, other);
+  if (made != host_calls_slip::heard_on_another_stream) order(at.s, other);
   library(other);
   order(other, at.s);
   step.launch(at.s);
@@ -82,24 +83,24 @@ std::vector<scenario> host_call_scenarios() {
   return {
       {"heard_by_the_host",
        "A function of the host in a graph is called at each replay, in order.",
-       heard_by_the_host<slip::none>,
+       heard_by_the_host<host_calls_slip::none>,
        {},
        {{"heard_on_another_stream",
          "The host function reads a result on a stream that did not wait for it.",
          {"race", "unwritten read"},
-         heard_by_the_host<slip::heard_on_another_stream>},
+         heard_by_the_host<host_calls_slip::heard_on_another_stream>},
         {"calls_the_device",
          "The host function calls the device, which on a GPU may hang.",
          {"misuse"},
-         heard_by_the_host<slip::calls_the_device>}}},
+         heard_by_the_host<host_calls_slip::calls_the_device>}}},
       {"library_work",
        "Work of another library keeps its turn, eagerly and in a graph.",
-       library_work<slip::none>,
+       library_work<host_calls_slip::none>,
        {},
        {{"library_on_another_stream",
          "The library is given a stream that does not come after the kernels before it.",
          {"race"},
-         library_work<slip::heard_on_another_stream>}}},
+         library_work<host_calls_slip::heard_on_another_stream>}}},
   };
 }
 

@@ -12,7 +12,7 @@ namespace reprise::scenarios {
 
 namespace {
 
-enum class slip {
+enum class host_memory_slip {
   none,
   pinned_source_rewritten,
   pinned_source_gone,
@@ -22,7 +22,7 @@ enum class slip {
 };
 
 // Each replay sees the input that was staged just before it, and the host may reuse its memory.
-template <slip made>
+template <host_memory_slip made>
 void staged_inputs(device_ref dev) {
   constexpr std::int32_t rounds = 12;
   desk at{dev};
@@ -35,14 +35,14 @@ void staged_inputs(device_ref dev) {
   std::optional<pinned<std::int32_t>> in_place{std::in_place, dev, few};
   numbers expected;
   for (std::int32_t round = 0; round < rounds; ++round) {
-    if (made == slip::none) {
+    if (made == host_memory_slip::none) {
       pageable.assign(few, round);
       copy(at.s, read_of(pageable), write(x));
       pageable.assign(few, -1);
     } else {
       for (std::size_t i = 0; i < few; ++i) (*in_place)[i] = round;
       copy(at.s, read(*in_place), write(x));
-      if (made == slip::pinned_source_gone) in_place.emplace(dev, few);
+      if (made == host_memory_slip::pinned_source_gone) in_place.emplace(dev, few);
     }
     step.launch(at.s);
     const auto i = static_cast<std::size_t>(round);
@@ -54,7 +54,7 @@ void staged_inputs(device_ref dev) {
 }
 
 // A loader fills pinned slots, a worker uses them, and a slot waits until it has been read.
-template <slip made>
+template <host_memory_slip made>
 void pinned_slots(device_ref dev) {
   constexpr std::size_t slots = 3;
   constexpr std::size_t rounds = 8;
@@ -69,12 +69,12 @@ void pinned_slots(device_ref dev) {
   result[0] = 0;
   for (std::size_t round = 0; round < rounds; ++round) {
     const std::size_t slot = round % slots;
-    if (made != slip::slot_rewritten_too_early) {
+    if (made != host_memory_slip::slot_rewritten_too_early) {
       wait_until(dev, [&] { return loaded[slot].finished(); });
     }
     ring[slot] = static_cast<std::int32_t>(round) + 1;
     const view<std::int32_t> place = staged.all().subview(slot, 1);
-    if (made != slip::staging_overwritten) used[slot].wait(loader);
+    if (made != host_memory_slip::staging_overwritten) used[slot].wait(loader);
     copy(loader, read<std::int32_t>{ring.all().subview(slot, 1)}, write<std::int32_t>{place});
     loaded[slot].record(loader);
     loaded[slot].wait(at.s);
@@ -84,14 +84,15 @@ void pinned_slots(device_ref dev) {
   event done{dev};
   copy(at.s, read(sum), write(result));
   done.record(at.s);
-  if (made != slip::result_read_too_early) wait_until(dev, [&] { return done.finished(); });
+  if (made != host_memory_slip::result_read_too_early)
+    wait_until(dev, [&] { return done.finished(); });
   const std::int32_t seen = result[0];
   at.s.synchronize();
   require_equal(seen, 36, "the sum of what was loaded");
 }
 
 // A graph reads its pinned input at each replay, so the host waits before it writes the next.
-template <slip made>
+template <host_memory_slip made>
 void pinned_input(device_ref dev) {
   desk at{dev};
   const pinned<std::int32_t> in{dev, 1};
@@ -103,7 +104,7 @@ void pinned_input(device_ref dev) {
                           }).instantiate(at.s);
   event consumed{dev};
   for (std::int32_t round = 1; round <= 5; ++round) {
-    if (made != slip::pinned_source_rewritten) consumed.synchronize();
+    if (made != host_memory_slip::pinned_source_rewritten) consumed.synchronize();
     in[0] = round;
     step.launch(at.s);
     consumed.record(at.s);
@@ -117,40 +118,40 @@ std::vector<scenario> host_memory_scenarios() {
   return {
       {"staged_inputs",
        "Inputs from pageable memory are seen by the next replay, though the host goes on at once.",
-       staged_inputs<slip::none>,
+       staged_inputs<host_memory_slip::none>,
        {},
        {{"pinned_source_rewritten",
          "A pinned source is rewritten before the copy out of it has run.",
          {"stale source"},
-         staged_inputs<slip::pinned_source_rewritten>},
+         staged_inputs<host_memory_slip::pinned_source_rewritten>},
         {"pinned_source_gone",
          "A pinned source is given back before the copy out of it has run.",
          {"stale source", "use after free"},
-         staged_inputs<slip::pinned_source_gone>}}},
+         staged_inputs<host_memory_slip::pinned_source_gone>}}},
       {"pinned_slots",
        "Pinned slots are filled in turn, each when the copy before has read it.",
-       pinned_slots<slip::none>,
+       pinned_slots<host_memory_slip::none>,
        {},
        {{"slot_rewritten_too_early",
          "A slot is filled again without asking whether it has been read.",
          {"stale source"},
-         pinned_slots<slip::slot_rewritten_too_early>},
+         pinned_slots<host_memory_slip::slot_rewritten_too_early>},
         {"staging_overwritten",
          "The loader overwrites what the worker may not have used yet.",
          {"race"},
-         pinned_slots<slip::staging_overwritten>},
+         pinned_slots<host_memory_slip::staging_overwritten>},
         {"result_read_too_early",
          "The host reads a pinned result without waiting for the copy.",
          {"thrown"},
-         pinned_slots<slip::result_read_too_early>}}},
+         pinned_slots<host_memory_slip::result_read_too_early>}}},
       {"pinned_input",
        "A graph reads one pinned input at each replay, and the host waits for it.",
-       pinned_input<slip::none>,
+       pinned_input<host_memory_slip::none>,
        {},
        {{"rewritten_in_flight",
          "The input of the next replay is written while the one before may still read it.",
          {"stale source"},
-         pinned_input<slip::pinned_source_rewritten>}}},
+         pinned_input<host_memory_slip::pinned_source_rewritten>}}},
   };
 }
 

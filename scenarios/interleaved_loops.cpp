@@ -10,10 +10,15 @@ namespace reprise::scenarios {
 
 namespace {
 
-enum class slip { none, state_in_the_loop, result_kept_as_a_lease, result_taken_elsewhere };
+enum class interleaved_loops_slip {
+  none,
+  state_in_the_loop,
+  result_kept_as_a_lease,
+  result_taken_elsewhere
+};
 
 // x <- factor x, `steps` times; the factor is another one at each step.
-template <slip made>
+template <interleaved_loops_slip made>
 class multiplying {
  public:
   static constexpr bool may_record = true;
@@ -33,14 +38,14 @@ class multiplying {
   std::optional<step_call> next(request& r) {
     if (r.done == r.steps) return std::nullopt;
     r.factor_now = {r.factor + r.done};
-    const bool from_lease = made == slip::result_kept_as_a_lease && r.kept;
+    const bool from_lease = made == interleaved_loops_slip::result_kept_as_a_lease && r.kept;
     r.with = {from_lease ? x_(r.kept->get()) : x_(state_of(r).all()),
               factor_.from_host(r.factor_now)};
     return step_call{&what_, r.with};
   }
 
   void advance(request& r, const step_result& done) {
-    const bool here = made != slip::result_taken_elsewhere;
+    const bool here = made != interleaved_loops_slip::result_taken_elsewhere;
     copy(here ? at_.s : elsewhere_, read<std::int32_t>{done[y_].get()}, write(state_of(r)));
     r.kept = done[y_];
     ++r.done;
@@ -48,7 +53,7 @@ class multiplying {
 
  private:
   number& state_of(request& r) {
-    if (made != slip::state_in_the_loop) return r.x;
+    if (made != interleaved_loops_slip::state_in_the_loop) return r.x;
     if (!shared_) shared_ = at_.made(at_.s, 1, r.x.size());
     return *shared_;
   }
@@ -67,7 +72,7 @@ class multiplying {
 };
 
 // Four requests of two shapes; the last is cancelled behind its second step.
-template <slip made>
+template <interleaved_loops_slip made>
 void interleaved_loops(device_ref dev) {
   using loop = multiplying<made>;
   desk at{dev};
@@ -102,20 +107,20 @@ std::vector<scenario> interleaved_loop_scenarios() {
   return {
       {"interleaved_loops",
        "Requests of a loop take turns, and each gives what it gives alone.",
-       interleaved_loops<slip::none>,
+       interleaved_loops<interleaved_loops_slip::none>,
        {},
        {{"state_in_the_loop",
          "The loop keeps one state, and not one for each request.",
          {"thrown"},
-         interleaved_loops<slip::state_in_the_loop>},
+         interleaved_loops<interleaved_loops_slip::state_in_the_loop>},
         {"result_kept_as_a_lease",
          "A request keeps the lease on its result over the steps of others.",
          {"thrown"},
-         interleaved_loops<slip::result_kept_as_a_lease>},
+         interleaved_loops<interleaved_loops_slip::result_kept_as_a_lease>},
         {"result_taken_elsewhere",
          "A request takes its result on another stream than that of its steps.",
          {"race", "use after free"},
-         interleaved_loops<slip::result_taken_elsewhere>}}},
+         interleaved_loops<interleaved_loops_slip::result_taken_elsewhere>}}},
   };
 }
 

@@ -27,6 +27,8 @@ std::vector<scenario> cached_step_scenarios();
 std::vector<scenario> chained_step_scenarios();
 std::vector<scenario> fact_scenarios();
 std::vector<scenario> failure_scenarios();
+std::vector<scenario> grad_scenarios();
+std::vector<scenario> grad_memory_scenarios();
 std::vector<scenario> decode_scenarios();
 
 }  // namespace reprise::scenarios

@@ -10,7 +10,7 @@ namespace reprise::scenarios {
 
 namespace {
 
-enum class slip {
+enum class pools_slip {
   none,
   freed_while_read,
   read_after_free,
@@ -20,7 +20,7 @@ enum class slip {
 };
 
 // A temporary per round, lent to another stream and taken back before it is freed.
-template <slip made>
+template <pools_slip made>
 void lending(device_ref dev) {
   desk at{dev};
   const stream other{dev};
@@ -30,21 +30,21 @@ void lending(device_ref dev) {
   view<std::int32_t> kept;
   for (std::int32_t round = 1; round <= 4; ++round) {
     const number x{at.memory, few, at.s};
-    if (made != slip::never_written) fill(at.s, write{x}, round);
+    if (made != pools_slip::never_written) fill(at.s, write{x}, round);
     lent.record(at.s);
     lent.wait(other);
     launch(other, add, read(x), inout(sum));
     back.record(other);
-    if (made != slip::freed_while_read) back.wait(at.s);
+    if (made != pools_slip::freed_while_read) back.wait(at.s);
     kept = x;
   }
-  if (made == slip::read_after_free) launch(at.s, add, read<std::int32_t>{kept}, inout(sum));
+  if (made == pools_slip::read_after_free) launch(at.s, add, read<std::int32_t>{kept}, inout(sum));
   order(other, at.s);
   require_equal(values_of(at.s, sum.all()), numbers(few, 10), "the sum of four temporaries");
 }
 
 // Blocks that one stream writes and another frees: `freed_on` hands them over.
-template <slip made>
+template <pools_slip made>
 void handing_over(device_ref dev) {
   desk at{dev};
   const stream other{dev};
@@ -56,7 +56,7 @@ void handing_over(device_ref dev) {
     const view<std::int32_t> elements{reinterpret_cast<std::int32_t*>(x.data()), few};
     fill(at.s, write<std::int32_t>{elements}, round);
     launch(at.s, add, read<std::int32_t>{elements}, inout(sum));
-    if (made != slip::handed_over_unordered) order(at.s, other);
+    if (made != pools_slip::handed_over_unordered) order(at.s, other);
     x.freed_on(other);
     x = {};
     // The next one of the other stream is the very same memory.
@@ -69,7 +69,7 @@ void handing_over(device_ref dev) {
 }
 
 // Whole slabs go to and fro between two streams: the pool puts an event between them.
-template <slip made>
+template <pools_slip made>
 void slabs(device_ref dev) {
   constexpr std::size_t whole_slab = std::size_t{64} << 10;
   desk at{dev};
@@ -105,7 +105,7 @@ void slabs(device_ref dev) {
     fill(at.s, write{x}, 4);
     launch(at.s, add, read(x), inout(sum));
   }
-  if (made == slip::never_given_back) {
+  if (made == pools_slip::never_given_back) {
     dev.api().allocate(memory_kind::pinned, 256, std::source_location::current());
   }
   require_equal(values_of(at.s, sum.all()), numbers(few, 10), "the sum of one stream");
@@ -118,37 +118,37 @@ std::vector<scenario> pool_scenarios() {
   return {
       {"lending",
        "Temporaries are lent to another stream and freed when they are back.",
-       lending<slip::none>,
+       lending<pools_slip::none>,
        {"pool: reused at once", "pool: grows although it could reuse"},
        {{"freed_while_read",
          "A buffer is freed on its stream while another stream may still read it.",
          {"race", "use after free"},
-         lending<slip::freed_while_read>},
+         lending<pools_slip::freed_while_read>},
         {"read_after_free",
          "A view of a temporary is used after its owner has freed it.",
          {"use after free"},
-         lending<slip::read_after_free>},
+         lending<pools_slip::read_after_free>},
         {"never_written",
          "A fresh buffer is read as if it held zeros.",
          {"unwritten read"},
-         lending<slip::never_written>}}},
+         lending<pools_slip::never_written>}}},
       {"handing_over",
        "A block that one stream wrote is freed, and used anew, in the order of another.",
-       handing_over<slip::none>,
+       handing_over<pools_slip::none>,
        {},
        {{"handed_over_unordered",
          "A block is handed to a stream that does not come after its last use.",
          {"race", "use after free"},
-         handing_over<slip::handed_over_unordered>}}},
+         handing_over<pools_slip::handed_over_unordered>}}},
       {"slabs",
        "Two streams and a pool that goes early use the same slabs in turn.",
-       slabs<slip::none>,
+       slabs<pools_slip::none>,
        {"pool: reused behind an event", "pool: joined neighbours", "slabs: settled late",
         "slabs: an idle one is not lent"},
        {{"never_given_back",
          "Pinned memory is taken from the seam and never given back.",
          {"leak"},
-         slabs<slip::never_given_back>}}},
+         slabs<pools_slip::never_given_back>}}},
   };
 }
 

@@ -9,9 +9,9 @@ namespace reprise::scenarios {
 
 namespace {
 
-enum class slip { none, body_keeps_a_freed_buffer };
+enum class queued_steps_slip { none, body_keeps_a_freed_buffer };
 
-template <slip made>
+template <queued_steps_slip made>
 void queued_inputs(device_ref dev) {
   constexpr std::int32_t rounds = 40;  // more than there are slots
   desk at{dev};
@@ -27,7 +27,7 @@ void queued_inputs(device_ref dev) {
     numbers in(few, i);
     last = cache.run(at.s, *scaled.what, {scaled.x.from_host(in)});
     in.assign(few, -1);
-    if (made == slip::body_keeps_a_freed_buffer && i == rounds / 2) bias.reset();
+    if (made == queued_steps_slip::body_keeps_a_freed_buffer && i == rounds / 2) bias.reset();
   }
   require_equal(values_of(at.s, (*last)[scaled.y].get()), numbers(few, 2 * rounds + 1),
                 "the last result");
@@ -63,12 +63,12 @@ std::vector<scenario> queued_step_scenarios() {
   return {
       {"queued_inputs",
        "More replays are queued than there are slots for their inputs.",
-       queued_inputs<slip::none>,
+       queued_inputs<queued_steps_slip::none>,
        {"input ring: waited for a slot", "input ring: waits for a slot that is free"},
        {{"body_keeps_a_freed_buffer",
          "A body refers to a buffer that is no parameter, and that goes before the recording.",
          {"use after free"},
-         queued_inputs<slip::body_keeps_a_freed_buffer>}}},
+         queued_inputs<queued_steps_slip::body_keeps_a_freed_buffer>}}},
       {"eager_inputs",
        "Eager steps on two streams stage their inputs without waiting for one another.",
        eager_inputs,

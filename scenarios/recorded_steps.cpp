@@ -7,10 +7,15 @@ namespace reprise::scenarios {
 
 namespace {
 
-enum class slip { none, one_input_for_two_streams, lease_read_elsewhere, state_read_elsewhere };
+enum class recorded_steps_slip {
+  none,
+  one_input_for_two_streams,
+  lease_read_elsewhere,
+  state_read_elsewhere
+};
 
 // Eleven steps on two streams in turns, their inputs on the device.
-template <slip made>
+template <recorded_steps_slip made>
 void two_stream_steps(device_ref dev) {
   desk at{dev};
   const stream other{dev};
@@ -23,17 +28,18 @@ void two_stream_steps(device_ref dev) {
   for (std::int32_t i = 1; i <= 10; ++i) {
     const bool here = i % 2 == 1;
     const stream_ref on = here ? stream_ref{at.s} : stream_ref{other};
-    const number& in = here || made == slip::one_input_for_two_streams ? in_of_s : in_of_other;
+    const number& in =
+        here || made == recorded_steps_slip::one_input_for_two_streams ? in_of_s : in_of_other;
     fill(on, write{in}, i);
     last = cache.run(on, *scaled.what, {scaled.x(in.all())});
     const ran expected = i == 1 ? ran::captured : ran::replayed;
     require(last->how == expected, "a step was not captured first and replayed after");
   }
-  if (made != slip::state_read_elsewhere) order(other, at.s);
+  if (made != recorded_steps_slip::state_read_elsewhere) order(other, at.s);
   const numbers total = values_of(at.s, scaled.total.all());
   order(at.s, other);
   last = cache.run(other, *scaled.what, {scaled.x(in_of_other.all())});
-  const stream_ref result_on = made == slip::lease_read_elsewhere ? at.s : other;
+  const stream_ref result_on = made == recorded_steps_slip::lease_read_elsewhere ? at.s : other;
   const numbers result = values_of(result_on, (*last)[scaled.y].get());
   other.synchronize();
   require_equal(total, numbers(few, 3 * 55), "the total");
@@ -88,20 +94,20 @@ std::vector<scenario> step_scenarios() {
   return {
       {"two_stream_steps",
        "A step is recorded once and replayed on two streams in turns.",
-       two_stream_steps<slip::none>,
+       two_stream_steps<recorded_steps_slip::none>,
        {"step: crossed streams"},
        {{"one_input_for_two_streams",
          "The next input is written on another stream while the replay before may still read it.",
          {"race"},
-         two_stream_steps<slip::one_input_for_two_streams>},
+         two_stream_steps<recorded_steps_slip::one_input_for_two_streams>},
         {"lease_read_elsewhere",
          "A result is read on another stream than that of its run.",
          {"race"},
-         two_stream_steps<slip::lease_read_elsewhere>},
+         two_stream_steps<recorded_steps_slip::lease_read_elsewhere>},
         {"state_read_elsewhere",
          "The state that a replay updates is read on another stream.",
          {"race"},
-         two_stream_steps<slip::state_read_elsewhere>}}},
+         two_stream_steps<recorded_steps_slip::state_read_elsewhere>}}},
       {"shapes_and_leases",
        "Each shape has a recording, and a stale result is refused.",
        shapes_and_leases,

@@ -24,6 +24,7 @@ std::vector<scenario> in_order() {
                               random_draw_scenarios,    interleaved_loop_scenarios,
                               cached_step_scenarios,    chained_step_scenarios,
                               fact_scenarios,           failure_scenarios,
+                              grad_scenarios,           grad_memory_scenarios,
                               decode_scenarios}) {
     std::ranges::move(of_file(), std::back_inserter(all));
   }

@@ -8,7 +8,7 @@ namespace reprise::scenarios {
 
 namespace {
 
-enum class slip {
+enum class streams_and_events_slip {
   none,
   no_wait_for_data,
   no_wait_for_room,
@@ -20,7 +20,7 @@ enum class slip {
 };
 
 // One stream makes, another uses; two lanes between them, so that both can be busy.
-template <slip made>
+template <streams_and_events_slip made>
 void pipeline(device_ref dev) {
   desk at{dev};
   const stream maker{dev};
@@ -33,22 +33,23 @@ void pipeline(device_ref dev) {
 
   for (std::int32_t round = 1; round <= 6; ++round) {
     const auto lane = static_cast<std::size_t>(round % 2);
-    if (made != slip::no_wait_for_room) empty[lane].wait(maker);  // nothing to wait for at first
-    if (made == slip::recorded_too_early) full[lane].record(maker);
+    if (made != streams_and_events_slip::no_wait_for_room)
+      empty[lane].wait(maker);  // nothing to wait for at first
+    if (made == streams_and_events_slip::recorded_too_early) full[lane].record(maker);
     fill(maker, write{lanes[lane]}, round);
-    if (made != slip::recorded_too_early) full[lane].record(maker);
-    if (made != slip::no_wait_for_data) full[lane].wait(user);
+    if (made != streams_and_events_slip::recorded_too_early) full[lane].record(maker);
+    if (made != streams_and_events_slip::no_wait_for_data) full[lane].wait(user);
     launch(user, add, read(lanes[lane]), inout(sum));
     empty[lane].record(user);
   }
-  const stream_ref reader = made == slip::result_read_elsewhere ? maker : user;
+  const stream_ref reader = made == streams_and_events_slip::result_read_elsewhere ? maker : user;
   const numbers result = values_of(reader, sum.all());
   user.synchronize();
   require_equal(result, numbers(few, 21), "the sum of what was made");
 }
 
 // One result for three streams, and theirs for one again; twice over the same events.
-template <slip made>
+template <streams_and_events_slip made>
 void fan_out(device_ref dev) {
   desk at{dev};
   const std::array<stream, 3> branches{stream{dev}, stream{dev}, stream{dev}};
@@ -60,18 +61,18 @@ void fan_out(device_ref dev) {
   std::array<event, 3> done{event{dev}, event{dev}, event{dev}};
 
   for (std::int32_t round = 1; round <= 3; ++round) {
-    if (made == slip::waited_before_recorded) {
+    if (made == streams_and_events_slip::waited_before_recorded) {
       for (const stream& branch : branches) ready.wait(branch);
     }
     append(at.s, x, round);
     ready.record(at.s);
     for (std::size_t i = 0; i < branches.size(); ++i) {
-      if (made != slip::waited_before_recorded) ready.wait(branches[i]);
+      if (made != streams_and_events_slip::waited_before_recorded) ready.wait(branches[i]);
       launch(branches[i], add, read(x), inout(parts[i]));
       done[i].record(branches[i]);
     }
     for (std::size_t i = 0; i < branches.size(); ++i) {
-      if (made == slip::joins_all_but_one && i == 1) continue;
+      if (made == streams_and_events_slip::joins_all_but_one && i == 1) continue;
       done[i].wait(at.s);
     }
   }
@@ -80,7 +81,7 @@ void fan_out(device_ref dev) {
 }
 
 // Two streams, two halves of one buffer: what does not overlap needs no order.
-template <slip made>
+template <streams_and_events_slip made>
 void halves(device_ref dev) {
   desk at{dev};
   const stream other{dev};
@@ -89,7 +90,7 @@ void halves(device_ref dev) {
   const view<std::int32_t> high = x.all().subview(few, few);
   order(at.s, other);
   for (std::int32_t digit = 1; digit <= 4; ++digit) {
-    if (made == slip::declares_too_little) {
+    if (made == streams_and_events_slip::declares_too_little) {
       order(other, at.s);  // so that the access is all that is wrong
       launch(at.s, append_past, inout<std::int32_t>{low}, digit);
       order(at.s, other);
@@ -109,44 +110,44 @@ std::vector<scenario> stream_scenarios() {
   return {
       {"pipeline",
        "A maker and a user on two streams pass two lanes to and fro by events.",
-       pipeline<slip::none>,
+       pipeline<streams_and_events_slip::none>,
        {},
        {{"no_wait_for_data",
          "The user does not wait for the event that says its lane is full.",
          {"race", "unwritten read"},
-         pipeline<slip::no_wait_for_data>},
+         pipeline<streams_and_events_slip::no_wait_for_data>},
         {"no_wait_for_room",
          "The maker fills a lane that the user may still be reading.",
          {"race"},
-         pipeline<slip::no_wait_for_room>},
+         pipeline<streams_and_events_slip::no_wait_for_room>},
         {"recorded_too_early",
          "The event is recorded before the work that it is to stand for.",
          {"race", "unwritten read"},
-         pipeline<slip::recorded_too_early>},
+         pipeline<streams_and_events_slip::recorded_too_early>},
         {"result_read_elsewhere",
          "The result is read on a stream that never waited for it.",
          {"race"},
-         pipeline<slip::result_read_elsewhere>}}},
+         pipeline<streams_and_events_slip::result_read_elsewhere>}}},
       {"fan_out",
        "Three streams share one result and are joined again, over the same events each time.",
-       fan_out<slip::none>,
+       fan_out<streams_and_events_slip::none>,
        {},
        {{"waited_before_recorded",
          "The branches wait for an event that is recorded only afterwards.",
          {"race"},
-         fan_out<slip::waited_before_recorded>},
+         fan_out<streams_and_events_slip::waited_before_recorded>},
         {"joins_all_but_one",
          "One of the three branches is not waited for.",
          {"race"},
-         fan_out<slip::joins_all_but_one>}}},
+         fan_out<streams_and_events_slip::joins_all_but_one>}}},
       {"halves",
        "Two streams write two halves of one buffer, which needs no order between them.",
-       halves<slip::none>,
+       halves<streams_and_events_slip::none>,
        {},
        {{"declares_too_little",
          "A kernel also writes the element behind the view that it was given.",
          {"undeclared access"},
-         halves<slip::declares_too_little>}}},
+         halves<streams_and_events_slip::declares_too_little>}}},
   };
 }
 

@@ -88,6 +88,11 @@ runs_of_decode() {
 sanitize() {
   local tool=$1 test=$2 limit=$3 said=$results/sanitizer/$1_$2
   local cases="${4-*/cuda*}-"
+  # initcheck does not wait for the kernel node ahead of the first copy node of a graph: it has called
+  # what stage_inputs brings unwritten, but for as much as that had brought by then (3,104 bytes of
+  # 280,000; 13,952 of 6,000,004), in the source of the first of three copies and never of the
+  # others. These cases compare what each launch has copied, which is new each time.
+  [[ $tool != initcheck ]] || cases+='*of_every_size_whole*:*where_they_were_copied*:'
   cases+='*cycles.*:*lost_device.*:*out_of_memory.*:*on_every_stream/*'
   cases+=':*transaction*:*driver_memory*:*growth*:*budget*:*churn*:*remed*:*_case*R1[1-9]_*:*nested*'
   cases+=':*failure*'
@@ -126,9 +131,16 @@ sanitize() {
   runs_of_decode
   sanitize memcheck replay_test 60
   sanitize memcheck conformance_test 50
+  sanitize memcheck grad_test 50 '*call_cases*/cuda*:*gradient_cases*/cuda*:*calls_of_ops*/cuda*'
   rings='*input_ring*/cuda*:*recorder_test*/cuda*:*lease_test*/cuda*'
   sanitize racecheck replay_test 40 "$rings"
   sanitize initcheck replay_test 40 "$rings"
+  sanitize racecheck nn_test 50 '*replays*/cuda*:*layers*/cuda*'
+  sanitize racecheck sdm_test 60 '*cuda*'
+  # Reads beside a view are seen by nobody else.
+  sanitize memcheck sdm_test 60 '*cuda*'
+  sanitize memcheck ops_test 60 \
+    '*linear*/cuda*:*layer_norm*/cuda*:*entropy*/cuda*:*squared*/cuda*:*dropout*/cuda*'
   "$programs/gate_summary" judge "$results" models/tiny-llama/golden.json "$out/gpu.json"
 } 2>&1 | tee "$out/gate.log"
 exit "${PIPESTATUS[0]}"

@@ -14,23 +14,25 @@ accept() {
   say "docs/gpu.json and docs/gpu.md are written"
 }
 
-# What another machine needs. Programs link statically and are many: stripped and packed they are a
-# quarter of their size, and the folder stays small enough to be sent anywhere.
+# What another machine needs. Programs link statically and are many, each with the same device code,
+# which is compressed already: packed with a window that reaches from one program to the next they
+# are a tenth of their size, and the folder stays small enough to be sent anywhere.
 assemble() {
   local programs=$gate/programs test
   rm -rf "$carry" "$programs"
-  mkdir -p "$carry"/{models,tests} "$programs/bin"
+  mkdir -p "$carry"/{models,tests,workloads/memory} "$programs/bin"
   # Before the build: should a source change meanwhile, the record will be refused as stale.
   "$root/scripts/tree_hash.sh" >"$carry/device_code"
-  build gate || exit 1
+  build gate carried || exit 1
   while read -r test; do
     [[ -z $test ]] || strip -o "$programs/bin/${test##*/}" "$test"
   done <"$gate/carried_tests.txt"
   strip -o "$programs/reprise" "$gate/reprise"
   strip -o "$programs/gate_summary" "$summary"
-  XZ_OPT="-6 -T0" tar -C "$programs" -cJf "$carry/programs.tar.xz" .
+  XZ_OPT="--lzma2=preset=3,dict=256MiB" tar -C "$programs" -cJf "$carry/programs.tar.xz" .
   cp "$root/scripts/gate.sh" "$carry/gate"
   cp -r "$root"/models/{tiny-llama,denoiser} "$carry/models/"
+  cp "$root/workloads/memory/genesis.txt" "$carry/workloads/memory/"
   [[ ! -d $root/tests/data ]] || cp -r "$root/tests/data" "$carry/tests/"
   say "build/gate/carry is ready: $(du -sm "$carry" | cut -f 1) MiB"
 }
@@ -39,7 +41,7 @@ elsewhere() {
   cat <<HOW
 No GPU answers here. Copy the folder build/gate/carry to a machine with one and run there:
 
-  carry/gate            # under eight minutes; writes carry/gpu.json and carry/gate.log
+  carry/gate            # some five minutes; writes carry/gpu.json and carry/gate.log
 
 Bring gpu.json back, and take it into docs/ with:
 

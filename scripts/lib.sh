@@ -9,6 +9,9 @@ jobs=$(nproc)
 build_packages=(g++ cmake ninja-build libfmt-dev libcli11-dev nlohmann-json3-dev libgtest-dev
   librapidcheck-dev libpng-dev zlib1g-dev)
 
+# What sinks of records are built with and tested against; the build is whole without them.
+sink_packages=(libcpp-httplib-dev clickhouse-server)
+
 say() { printf 'run: %s\n' "$*" >&2; }
 
 # Wrong usage, or a machine that lacks something: one clear line.
@@ -33,6 +36,10 @@ present() {
     librapidcheck-dev) header rapidcheck.h ;;
     libpng-dev) header png.h ;;
     zlib1g-dev) header zlib.h ;;
+    libcpp-httplib-dev) header httplib.h ;;
+    clickhouse-server) command -v clickhouse-server ;;
+    python3-pip) python3 -m pip --version 2>/dev/null ;;
+    dataset-fashion-mnist) [[ -e /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz ]] ;;
     *) false ;;
   esac >/dev/null
 }
@@ -56,6 +63,18 @@ need() {
   {
     "${as_root[@]}" update && "${as_root[@]}" install -y --no-install-recommends "${missing[@]}"
   } </dev/null >&2 || fail "apt-get failed; to see why, type as root: $line"
+}
+
+# need_arrow: Arrow C++, which comes with Python's pyarrow. Where it cannot be had, that is said, and
+# run directories are neither built nor tested.
+need_arrow() {
+  if python3 -c 'import pyarrow' 2>/dev/null; then return 0; fi
+  need python3-pip
+  say "installing pyarrow with pip"
+  # Newer pips leave a system's own folder alone unless they are told.
+  python3 -m pip install --quiet pyarrow >&2 ||
+    python3 -m pip install --quiet --break-system-packages pyarrow >&2 ||
+    say "pip could not install pyarrow: no run directories; to see why, type: python3 -m pip install pyarrow"
 }
 
 # configure PRESET: once, and again from nothing when REPRISE_CMAKE_FLAGS is not what it was.
@@ -83,7 +102,7 @@ build() {
 run_tests() {
   local preset=$1 wrap=()
   shift
-  # g++ 12's thread sanitizer finds its shadow memory taken where addresses are randomised widely.
+  # The thread sanitizer finds its shadow memory taken where addresses are randomised widely.
   if [[ $preset == tsan ]] && setarch -R true 2>/dev/null; then wrap=(setarch -R); fi
   (cd "$root" && "${wrap[@]}" ctest --preset "$preset" --no-tests=error -j "$jobs" "$@")
 }

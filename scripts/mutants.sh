@@ -58,6 +58,7 @@ main() {
   done
   ((${#names[@]})) || fail "no test guards ${waiting[*]} yet; tests/mutants.txt says what it needs"
   need "${build_packages[@]}"
+  need_arrow
   mapfile -t programs < <(printf '%s\n' "${executables[@]}" | LC_ALL=C sort -u)
   build mutants "${programs[@]}" || exit 1
 

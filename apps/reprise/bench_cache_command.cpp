@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -161,28 +160,27 @@ void run(const command_line& typed, int& exit_code) {
 
 }  // namespace
 
-void add_bench_cache(CLI::App& bench, int& exit_code) {
-  CLI::App* verb = bench.add_subcommand(
+void add_bench_cache(verb_ref bench, int& exit_code) {
+  const verb_ref verb = bench.add_subcommand(
       "cache", "hits, misses, captures and evictions, beside what has to be done anyway");
-  verb->footer("Example: reprise bench cache --device auto --cycles 100000 --json");
+  verb.footer("Example: reprise bench cache --device auto --cycles 100000 --json");
   const auto typed = std::make_shared<command_line>();
   command_line& t = *typed;
-  verb->add_option("--nodes", t.options.nodes,
-                   "kernels in the graph; hits and misses are of the first [10,100,1000]")
-      ->delimiter(',')
-      ->option_text("N,N,…");
-  verb->add_option("--recordings", t.options.recordings, "that the cache holds besides [200]")
-      ->option_text("N");
-  verb->add_option("--repeats", t.options.repeats, "rounds of hits and misses [500]")
-      ->option_text("N");
-  verb->add_option("--captures", t.options.captures, "of each number of nodes [20]")
-      ->option_text("N");
-  verb->add_option("--cycles", t.options.cycles, "of capture and eviction [3000]")
-      ->option_text("N");
-  verb->add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
-      ->option_text("NAME");
-  add_output_options(*verb, t.output);
-  verb->callback([typed, &exit_code] { run(*typed, exit_code); });
+  verb.add_option("--nodes", t.options.nodes,
+                  "kernels in the graph; hits and misses are of the first [10,100,1000]")
+      .delimiter(',')
+      .option_text("N,N,…");
+  verb.add_option("--recordings", t.options.recordings, "that the cache holds besides [200]")
+      .option_text("N");
+  verb.add_option("--repeats", t.options.repeats, "rounds of hits and misses [500]")
+      .option_text("N");
+  verb.add_option("--captures", t.options.captures, "of each number of nodes [20]")
+      .option_text("N");
+  verb.add_option("--cycles", t.options.cycles, "of capture and eviction [3000]").option_text("N");
+  verb.add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
+      .option_text("NAME");
+  add_output_options(verb, t.output);
+  verb.callback([typed, &exit_code] { run(*typed, exit_code); });
 }
 
 }  // namespace reprise::app

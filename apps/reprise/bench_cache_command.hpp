@@ -2,13 +2,11 @@
 // costs.
 #pragma once
 
-namespace CLI {
-class App;
-}
+#include "apps/reprise/verb.hpp"
 
 namespace reprise::app {
 
 // Adds the bench below `bench`. `exit_code` becomes 1 when a run fails a check of its own.
-void add_bench_cache(CLI::App& bench, int& exit_code);
+void add_bench_cache(verb_ref bench, int& exit_code);
 
 }  // namespace reprise::app

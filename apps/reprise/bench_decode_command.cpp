@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -116,34 +115,32 @@ void run(command_line& typed, int& exit_code) {
 
 }  // namespace
 
-void add_bench_decode(CLI::App& bench, int& exit_code) {
-  CLI::App* verb = bench.add_subcommand(
+void add_bench_decode(verb_ref bench, int& exit_code) {
+  const verb_ref verb = bench.add_subcommand(
       "decode", "decode steps, eager and replayed, against the bytes that a step reads");
-  verb->footer(
+  verb.footer(
       "Without --config it measures models/tiny-llama, which runs anywhere. configs/llama-8b.json\n"
       "draws 16.4 GB of bf16 weights on the device, and each request takes 0.3 MB of fp32 keys\n"
       "and values a token: 32 requests of 1024 tokens take 10 GB more.\n"
       "Example: reprise bench decode --config configs/llama-8b.json --batch-sizes 1,32 --json");
   const auto typed = std::make_shared<command_line>();
   command_line& t = *typed;
-  verb->add_option("--config", t.config, "sizes of a model; its weights are drawn [tiny-llama]")
-      ->option_text("FILE");
-  verb->add_option("--batch-sizes", t.options.batch_sizes, "requests at once [1,32]")
-      ->delimiter(',')
-      ->option_text("N,N,…");
-  verb->add_option("--tokens", t.options.tokens, "steps that are measured, for each figure [64]")
-      ->option_text("N")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
-  verb->add_option("--context", t.options.context, "tokens of each prompt [128]")
-      ->option_text("N")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
-  verb->add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
-      ->option_text("NAME");
-  verb->add_option("--threads", t.threads, "of the cpu [all]")
-      ->option_text("N")
-      ->check(CLI::Range(1, 1024));
-  add_output_options(*verb, t.output);
-  verb->callback([typed, &exit_code] { run(*typed, exit_code); });
+  verb.add_option("--config", t.config, "sizes of a model; its weights are drawn [tiny-llama]")
+      .option_text("FILE");
+  verb.add_option("--batch-sizes", t.options.batch_sizes, "requests at once [1,32]")
+      .delimiter(',')
+      .option_text("N,N,…");
+  verb.add_option("--tokens", t.options.tokens, "steps that are measured, for each figure [64]")
+      .option_text("N")
+      .range(1, std::int64_t{1} << 24);
+  verb.add_option("--context", t.options.context, "tokens of each prompt [128]")
+      .option_text("N")
+      .range(1, std::int64_t{1} << 24);
+  verb.add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
+      .option_text("NAME");
+  verb.add_option("--threads", t.threads, "of the cpu [all]").option_text("N").range(1, 1024);
+  add_output_options(verb, t.output);
+  verb.callback([typed, &exit_code] { run(*typed, exit_code); });
 }
 
 }  // namespace reprise::app

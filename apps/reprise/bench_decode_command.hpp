@@ -1,13 +1,11 @@
 // `reprise bench decode`: decode steps, eager and replayed, against the bytes that a step reads.
 #pragma once
 
-namespace CLI {
-class App;
-}
+#include "apps/reprise/verb.hpp"
 
 namespace reprise::app {
 
 // Adds the bench below `bench`. `exit_code` becomes 1 when a run fails a check of its own.
-void add_bench_decode(CLI::App& bench, int& exit_code);
+void add_bench_decode(verb_ref bench, int& exit_code);
 
 }  // namespace reprise::app

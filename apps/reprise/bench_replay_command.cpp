@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -129,21 +128,21 @@ void run(const command_line& typed, int& exit_code) {
 
 }  // namespace
 
-void add_bench_replay(CLI::App& bench, int& exit_code) {
-  CLI::App* verb = bench.add_subcommand(
+void add_bench_replay(verb_ref bench, int& exit_code) {
+  const verb_ref verb = bench.add_subcommand(
       "replay", "eager launches, a bare graph launch and replays, side by side");
-  verb->footer("Example: reprise bench replay --device auto --nodes 10,100 --json");
+  verb.footer("Example: reprise bench replay --device auto --nodes 10,100 --json");
   const auto typed = std::make_shared<command_line>();
   command_line& t = *typed;
-  verb->add_option("--nodes", t.options.nodes, "kernels in the graph [10,100,1000]")
-      ->delimiter(',')
-      ->option_text("N,N,…");
-  verb->add_option("--repeats", t.options.repeats, "rounds that are measured [500]")
-      ->option_text("N");
-  verb->add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
-      ->option_text("NAME");
-  add_output_options(*verb, t.output);
-  verb->callback([typed, &exit_code] { run(*typed, exit_code); });
+  verb.add_option("--nodes", t.options.nodes, "kernels in the graph [10,100,1000]")
+      .delimiter(',')
+      .option_text("N,N,…");
+  verb.add_option("--repeats", t.options.repeats, "rounds that are measured [500]")
+      .option_text("N");
+  verb.add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
+      .option_text("NAME");
+  add_output_options(verb, t.output);
+  verb.callback([typed, &exit_code] { run(*typed, exit_code); });
 }
 
 }  // namespace reprise::app

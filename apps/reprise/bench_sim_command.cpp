@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -104,21 +103,21 @@ void run(const command_line& typed, int& exit_code) {
 
 }  // namespace
 
-void add_bench_sim(CLI::App& bench, int& exit_code) {
-  CLI::App* verb = bench.add_subcommand(
+void add_bench_sim(verb_ref bench, int& exit_code) {
+  const verb_ref verb = bench.add_subcommand(
       "sim", "the simulated GPU: operations a second, and what its checks cost the cpu");
-  verb->footer("Example: reprise bench sim --seeds 10 --json");
+  verb.footer("Example: reprise bench sim --seeds 10 --json");
   const auto typed = std::make_shared<command_line>();
   command_line& t = *typed;
-  verb->add_option("--operations", t.options.operations, "of each seed, at least [20000]")
-      ->option_text("N");
-  verb->add_option("--seeds", t.options.seeds, "that are measured [20]")->option_text("N");
-  verb->add_option("--against", t.against,
-                   "the command of a build with -DREPRISE_CHECKS=OFF, to compare decode with")
-      ->option_text("FILE");
-  verb->add_option("--rounds", t.rounds, "of decode, with --against [9]")->option_text("N");
-  add_output_options(*verb, t.output);
-  verb->callback([typed, &exit_code] { run(*typed, exit_code); });
+  verb.add_option("--operations", t.options.operations, "of each seed, at least [20000]")
+      .option_text("N");
+  verb.add_option("--seeds", t.options.seeds, "that are measured [20]").option_text("N");
+  verb.add_option("--against", t.against,
+                  "the command of a build with -DREPRISE_CHECKS=OFF, to compare decode with")
+      .option_text("FILE");
+  verb.add_option("--rounds", t.rounds, "of decode, with --against [9]").option_text("N");
+  add_output_options(verb, t.output);
+  verb.callback([typed, &exit_code] { run(*typed, exit_code); });
 }
 
 }  // namespace reprise::app

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
 #include <tuple>
 
+#include "apps/reprise/check_sdm_command.hpp"
 #include "apps/reprise/output.hpp"
 #include "apps/reprise/version.hpp"
 #include "reprise/platform/check_ops.hpp"
@@ -98,23 +98,25 @@ std::string failure_of(const ops_check& checked) {
 
 }  // namespace
 
-void add_check(CLI::App& root, int& exit_code) {
-  CLI::App* verb = root.add_subcommand("check", "hold what a device computes to the CPU");
-  verb->require_subcommand(1);
-  verb->footer("Example: reprise check ops --device cpu");
-  CLI::App* ops =
-      verb->add_subcommand("ops", "every kernel body of a device, over a table of cases");
-  ops->footer("Example: reprise check ops --json");
+void add_check(verb_ref root, int& exit_code) {
+  const verb_ref verb =
+      root.add_subcommand("check", "hold what a device computes to the CPU, or to known results");
+  verb.require_subcommand(1);
+  verb.footer("Example: reprise check ops --device cpu");
+  const verb_ref ops =
+      verb.add_subcommand("ops", "every kernel body of a device, over a table of cases");
+  ops.footer("Example: reprise check ops --json");
   const auto typed = std::make_shared<typed_options>();
-  ops->add_option("--device", typed->device, "auto, cpu, cuda:N or sim:seed=N [auto]");
-  add_output_options(*ops, typed->output);
-  ops->callback([typed, &exit_code] {
+  ops.add_option("--device", typed->device, "auto, cpu, cuda:N or sim:seed=N [auto]");
+  add_output_options(ops, typed->output);
+  ops.callback([typed, &exit_code] {
     check_json_target(typed->output);
     const ops_check checked = check_ops(typed->device);
     if (!typed->output.quiet) print(typed->output.people(), checked);
     if (typed->output.json) write_json(typed->output, as_json(checked));
     exit_code = exit_code_of(failure_of(checked));
   });
+  add_check_sdm(verb, exit_code);
 }
 
 }  // namespace reprise::app

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +14,7 @@
 #include "apps/reprise/default_model.hpp"
 #include "apps/reprise/output.hpp"
 #include "apps/reprise/text_display.hpp"
+#include "apps/reprise/watched_run.hpp"
 #include "apps/reprise/whole_number.hpp"
 #include "reprise/base/error.hpp"
 #include "reprise/platform/platform.hpp"
@@ -48,6 +48,7 @@ struct command_line {
   bool verify = false;
   bool no_verify = false;
   bool explain = false;
+  watch_options watch;
   output_options output;
 };
 
@@ -208,62 +209,73 @@ void run(const command_line& typed, int& exit_code) {
     display.token(index, asked.generated.back());
     if (asked.finish != decode::finish_reason::running) display.end(index);
   };
-  const decode::decode_report report = decode::run_decode(opened, options, listen);
-  if (!typed.output.quiet) print_report(people, report, context);
+  std::optional<watched_run> watched;
+  if (typed.watch.asked()) watched.emplace(opened, typed.watch, decode::marked_points(config));
+  const decode::decode_report report =
+      watched ? decode::run_decode(opened, options, listen, watched->eye().observer(),
+                                   [&](auto rows) { watched->eye().plan_step(rows); })
+              : decode::run_decode(opened, options, listen);
+  if (watched) watched->finish();
+  if (!typed.output.quiet) {
+    print_report(people, report, context);
+    if (watched) watched->print(people);
+  }
   if (typed.explain) fmt::print(people, "{}", text_of(report.cache));
-  if (typed.output.json) write_json(typed.output, report_json(report, context, *calls));
-  exit_code = exit_code_of(report.failure());
+  if (typed.output.json) {
+    nlohmann::json json = report_json(report, context, *calls);
+    if (watched) json["taps"] = watched->as_json();
+    write_json(typed.output, json);
+  }
+  std::string failure = report.failure();
+  if (watched && failure.empty()) failure = watched->failure();
+  exit_code = exit_code_of(failure);
 }
 
 }  // namespace
 
-void add_decode(CLI::App& root, int& exit_code) {
-  CLI::App* verb = root.add_subcommand("decode", "text from a Llama-style model, steps replayed");
-  verb->footer("Example: reprise run decode --prompt \"In the beginning \" --tokens 96 --json");
+void add_decode(verb_ref root, int& exit_code) {
+  const verb_ref verb =
+      root.add_subcommand("decode", "text from a Llama-style model, steps replayed");
+  verb.footer("Example: reprise run decode --prompt \"In the beginning \" --tokens 96 --json");
   const auto typed = std::make_shared<command_line>();
   command_line& t = *typed;
 
-  verb->add_option("--model", t.model,
-                   "folder with config.json and safetensors [models/tiny-llama]")
-      ->option_text("DIR");
-  verb->add_flag("--random-weights", t.random_weights, "draw weights of the sizes in --config");
-  verb->add_option("--config", t.config, "sizes for --random-weights, a config.json")
-      ->option_text("FILE");
-  verb->add_option("--prompt", t.prompts, "text to continue; may be given again")
-      ->option_text("TEXT")
-      ->allow_extra_args(false);
-  verb->add_option("--prompt-ids", t.prompt_ids, "token ids to continue; may be given again")
-      ->option_text("1,2,3")
-      ->allow_extra_args(false);
-  verb->add_option("--prompts", t.prompt_file, "a file with one prompt a line")
-      ->option_text("FILE");
-  verb->add_option("--tokens", t.tokens, "at most, per prompt [96]")
-      ->option_text("N")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
-  verb->add_flag("--greedy", t.greedy, "take the likeliest token (default)");
-  verb->add_option("--temperature", t.temperature, "sample at this temperature")->option_text("T");
-  verb->add_option("--top-p", t.top_p, "sample from the likeliest P of the weight")
-      ->option_text("P");
-  verb->add_option("--seed", t.seed, "of sampling, and of drawn weights [0]")
-      ->option_text("N")
-      ->check(whole_number);
-  verb->add_option("--batch-sizes", t.batch_sizes, "sizes that are recorded [1,2,4,8]")
-      ->delimiter(',')
-      ->option_text("N,N,…");
-  verb->add_option("--weights", t.weights, "storage after loading [as the file says]")
-      ->option_text("bf16|fp32");
-  verb->add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
-      ->option_text("NAME");
-  verb->add_option("--threads", t.threads, "of the cpu [all]")
-      ->option_text("N")
-      ->check(CLI::Range(1, 1024));
-  verb->add_flag("--eager", t.eager, "no capture at all: the plain reference run");
-  verb->add_flag("--verify", t.verify, "compare each replay with an eager run (default on cpu)");
-  verb->add_flag("--no-verify", t.no_verify, "leave that out");
-  verb->add_flag("--explain", t.explain,
-                 "say what was recorded, what it cost, and what was missed");
-  add_output_options(*verb, t.output);
-  verb->callback([typed, &exit_code] { run(*typed, exit_code); });
+  verb.add_option("--model", t.model, "folder with config.json and safetensors [models/tiny-llama]")
+      .option_text("DIR");
+  verb.add_flag("--random-weights", t.random_weights, "draw weights of the sizes in --config");
+  verb.add_option("--config", t.config, "sizes for --random-weights, a config.json")
+      .option_text("FILE");
+  verb.add_option("--prompt", t.prompts, "text to continue; may be given again")
+      .option_text("TEXT")
+      .one_at_a_time();
+  verb.add_option("--prompt-ids", t.prompt_ids, "token ids to continue; may be given again")
+      .option_text("1,2,3")
+      .one_at_a_time();
+  verb.add_option("--prompts", t.prompt_file, "a file with one prompt a line").option_text("FILE");
+  verb.add_option("--tokens", t.tokens, "at most, per prompt [96]")
+      .option_text("N")
+      .range(1, std::int64_t{1} << 40);
+  verb.add_flag("--greedy", t.greedy, "take the likeliest token (default)");
+  verb.add_option("--temperature", t.temperature, "sample at this temperature").option_text("T");
+  verb.add_option("--top-p", t.top_p, "sample from the likeliest P of the weight").option_text("P");
+  verb.add_option("--seed", t.seed, "of sampling, and of drawn weights [0]")
+      .option_text("N")
+      .check(whole_number);
+  verb.add_option("--batch-sizes", t.batch_sizes, "sizes that are recorded [1,2,4,8]")
+      .delimiter(',')
+      .option_text("N,N,…");
+  verb.add_option("--weights", t.weights, "storage after loading [as the file says]")
+      .option_text("bf16|fp32");
+  verb.add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
+      .option_text("NAME");
+  verb.add_option("--threads", t.threads, "of the cpu [all]").option_text("N").range(1, 1024);
+  verb.add_flag("--eager", t.eager, "no capture at all: the plain reference run");
+  verb.add_flag("--verify", t.verify, "compare each replay with an eager run (default on cpu)");
+  verb.add_flag("--no-verify", t.no_verify, "leave that out");
+  verb.add_flag("--explain", t.explain, "say what was recorded, what it cost, and what was missed");
+  add_watch_options(verb, t.watch);
+  add_output_options(verb, t.output);
+  verb.callback([typed, &exit_code] { run(*typed, exit_code); });
 }
 
 }  // namespace reprise::app

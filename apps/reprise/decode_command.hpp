@@ -1,13 +1,11 @@
 // `reprise run decode`: the workload's options, its text as it comes, and its report.
 #pragma once
 
-namespace CLI {
-class App;
-}
+#include "apps/reprise/verb.hpp"
 
 namespace reprise::app {
 
 // Adds the workload below `run`. `exit_code` becomes 1 when a run fails a check of its own.
-void add_decode(CLI::App& run, int& exit_code);
+void add_decode(verb_ref run, int& exit_code);
 
 }  // namespace reprise::app

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -134,22 +133,9 @@ denoise_options options_of(const command_line& typed) {
   return options;
 }
 
-void check_sheet_target(const command_line& typed) {
-  namespace fs = std::filesystem;
-  check_file_target("--out", typed.sheet);
-  std::error_code ignored;
-  if (fs::exists(typed.sheet, ignored) && !fs::is_regular_file(typed.sheet, ignored)) {
-    throw usage_error{
-        fmt::format("--out {:?}: it is no regular file; give a file name", typed.sheet)};
-  }
-  const bool one_file = typed.output.json && fs::weakly_canonical(typed.sheet, ignored) ==
-                                                 fs::weakly_canonical(*typed.output.json, ignored);
-  if (one_file) throw usage_error{"--out and --json name one file; give two"};
-}
-
 void run(const command_line& typed, int& exit_code) {
   check_json_target(typed.output);
-  if (!typed.sheet.empty()) check_sheet_target(typed);
+  if (!typed.sheet.empty()) check_picture_target("--out", typed.sheet, typed.output);
   denoise_options options = options_of(typed);
   options.requests =
       requests_of(typed, denoise::read_denoiser_config(options.model / "config.json"));
@@ -180,62 +166,62 @@ void run(const command_line& typed, int& exit_code) {
   exit_code = exit_code_of(report.failure());
 }
 
-void add_request_options(CLI::App& verb, command_line& t) {
+void add_request_options(verb_ref verb, command_line& t) {
   verb.add_option("--requests", t.requests, "how many take turns [4]")
-      ->option_text("N")
-      ->check(whole_number)
-      ->check(CLI::Range(std::int64_t{1}, most_requests));
+      .option_text("N")
+      .check(whole_number)
+      .range(1, most_requests);
   verb.add_option("--steps", t.steps, "of time, of each request [20, 15, 10 in turns]")
-      ->option_text("N")
-      ->check(whole_number)
-      ->check(CLI::Range(std::int64_t{1}, most_steps));
+      .option_text("N")
+      .check(whole_number)
+      .range(1, most_steps);
   verb.add_option("--images", t.images, "of each request [1, 2, 4 in turns; of a single one 4]")
-      ->option_text("N")
-      ->check(whole_number)
-      ->check(CLI::Range(std::int64_t{1}, most_images));
+      .option_text("N")
+      .check(whole_number)
+      .range(1, most_images);
   verb.add_option("--guidance", t.guidance, "0: no class, 1: the class, more: beyond it [2]")
-      ->option_text("F")
-      ->check(not_empty);
+      .option_text("F")
+      .check(not_empty);
   verb.add_option("--classes", t.classes, "names, numbers or none, for one image after another")
-      ->option_text("A,B,…");
+      .option_text("A,B,…");
   verb.add_option("--seed", t.seed, "of the first request; the next has the next [0]")
-      ->option_text("N")
-      ->check(whole_number);
+      .option_text("N")
+      .check(whole_number);
   verb.add_flag("--sde", t.sde, "stochastic steps, which draw on the host and run eagerly");
   verb.add_option("--sync-weights", t.weight_moves, "move all weights N times during the run [0]")
-      ->option_text("N")
-      ->check(whole_number)
-      ->check(CLI::Range(std::int64_t{0}, most_steps));
+      .option_text("N")
+      .check(whole_number)
+      .range(0, most_steps);
 }
 
 }  // namespace
 
-void add_denoise(CLI::App& root, int& exit_code) {
-  CLI::App* verb = root.add_subcommand("denoise", "images from a small model, steps replayed");
-  verb->footer("Example: reprise run denoise --requests 4 --sync-weights 2 --out sheet.png --json");
+void add_denoise(verb_ref root, int& exit_code) {
+  const verb_ref verb = root.add_subcommand("denoise", "images from a small model, steps replayed");
+  verb.footer("Example: reprise run denoise --requests 4 --sync-weights 2 --out sheet.png --json");
   const auto typed = std::make_shared<command_line>();
   command_line& t = *typed;
 
-  verb->add_option("--model", t.model, "folder with config.json and safetensors [models/denoiser]")
-      ->option_text("DIR")
-      ->check(not_empty);
-  add_request_options(*verb, t);
-  verb->add_option("--out", t.sheet, "write the images as a PNG, one row for each request")
-      ->option_text("FILE")
-      ->check(not_empty);
-  verb->add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
-      ->option_text("NAME");
-  verb->add_option("--threads", t.threads, "of the cpu [all]")
-      ->option_text("N")
-      ->check(whole_number)
-      ->check(CLI::Range(1, 1024));
-  verb->add_flag("--eager", t.eager, "one request after the other, no capture: the plain run");
-  verb->add_flag("--verify", t.verify, "compare the images with those of a plain run (default)");
-  verb->add_flag("--no-verify", t.no_verify, "leave that out");
-  verb->add_flag("--explain", t.explain,
-                 "say what was recorded, what it cost, why steps ran eagerly");
-  add_output_options(*verb, t.output);
-  verb->callback([typed, &exit_code] { run(*typed, exit_code); });
+  verb.add_option("--model", t.model, "folder with config.json and safetensors [models/denoiser]")
+      .option_text("DIR")
+      .check(not_empty);
+  add_request_options(verb, t);
+  verb.add_option("--out", t.sheet, "write the images as a PNG, one row for each request")
+      .option_text("FILE")
+      .check(not_empty);
+  verb.add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
+      .option_text("NAME");
+  verb.add_option("--threads", t.threads, "of the cpu [all]")
+      .option_text("N")
+      .check(whole_number)
+      .range(1, 1024);
+  verb.add_flag("--eager", t.eager, "one request after the other, no capture: the plain run");
+  verb.add_flag("--verify", t.verify, "compare the images with those of a plain run (default)");
+  verb.add_flag("--no-verify", t.no_verify, "leave that out");
+  verb.add_flag("--explain", t.explain,
+                "say what was recorded, what it cost, why steps ran eagerly");
+  add_output_options(verb, t.output);
+  verb.callback([typed, &exit_code] { run(*typed, exit_code); });
 }
 
 }  // namespace reprise::app

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "apps/reprise/output.hpp"
@@ -63,12 +62,12 @@ nlohmann::json as_json(const findings& found) {
 
 }  // namespace
 
-void add_doctor(CLI::App& root) {
-  CLI::App* verb = root.add_subcommand("doctor", "print devices, toolkit, driver and limits");
-  verb->footer("Example: reprise doctor --json");
+void add_doctor(verb_ref root) {
+  const verb_ref verb = root.add_subcommand("doctor", "print devices, toolkit, driver and limits");
+  verb.footer("Example: reprise doctor --json");
   const auto options = std::make_shared<output_options>();
-  add_output_options(*verb, *options);
-  verb->callback([options] {
+  add_output_options(verb, *options);
+  verb.callback([options] {
     check_json_target(*options);
     const findings found;
     if (!options->quiet) print(options->people(), found);

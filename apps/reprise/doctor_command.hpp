@@ -3,13 +3,11 @@
 
 #include <string>
 
-namespace CLI {
-class App;
-}
+#include "apps/reprise/verb.hpp"
 
 namespace reprise::app {
 
 // Adds the verb; the command runs it when it was chosen.
-void add_doctor(CLI::App& root);
+void add_doctor(verb_ref root);
 
 }  // namespace reprise::app

@@ -9,15 +9,21 @@
 
 #include "apps/reprise/bench_cache_command.hpp"
 #include "apps/reprise/bench_decode_command.hpp"
+#include "apps/reprise/bench_grad_command.hpp"
 #include "apps/reprise/bench_replay_command.hpp"
+#include "apps/reprise/bench_sdm_command.hpp"
 #include "apps/reprise/bench_sim_command.hpp"
+#include "apps/reprise/bench_train_command.hpp"
 #include "apps/reprise/check_command.hpp"
 #include "apps/reprise/decode_command.hpp"
 #include "apps/reprise/denoise_command.hpp"
 #include "apps/reprise/doctor_command.hpp"
 #include "apps/reprise/matrix_command.hpp"
+#include "apps/reprise/memory_command.hpp"
 #include "apps/reprise/output.hpp"
+#include "apps/reprise/records_command.hpp"
 #include "apps/reprise/sim_command.hpp"
+#include "apps/reprise/train_command.hpp"
 #include "apps/reprise/version.hpp"
 #include "reprise/base/error.hpp"
 
@@ -58,14 +64,20 @@ int run(int argc, char** argv) {
   workloads->footer("Example: reprise run decode --tokens 96");
   reprise::app::add_decode(*workloads, exit_code);
   reprise::app::add_denoise(*workloads, exit_code);
+  reprise::app::add_memory(*workloads, exit_code);
+  reprise::app::add_train(*workloads, exit_code);
   CLI::App* benches = root.add_subcommand("bench", "measure, and hold the figures to what ran");
   benches->require_subcommand(1);
   benches->footer("Example: reprise bench replay --json");
   reprise::app::add_bench_replay(*benches, exit_code);
   reprise::app::add_bench_cache(*benches, exit_code);
+  reprise::app::add_bench_grad(*benches, exit_code);
   reprise::app::add_bench_decode(*benches, exit_code);
+  reprise::app::add_bench_sdm(*benches, exit_code);
+  reprise::app::add_bench_train(*benches, exit_code);
   reprise::app::add_bench_sim(*benches, exit_code);
   reprise::app::add_sim(root, exit_code);
+  reprise::app::add_records(root);
 
   try {
     root.parse(argc, argv);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "apps/reprise/output.hpp"
@@ -84,13 +83,13 @@ nlohmann::json as_json(const manifest& made) {
 
 }  // namespace
 
-void add_matrix(CLI::App& root) {
-  CLI::App* verb = root.add_subcommand(
+void add_matrix(verb_ref root) {
+  const verb_ref verb = root.add_subcommand(
       "matrix", "print every kernel body and component, and where each can run");
-  verb->footer("Example: reprise matrix --json");
+  verb.footer("Example: reprise matrix --json");
   const auto options = std::make_shared<output_options>();
-  add_output_options(*verb, *options);
-  verb->callback([options] {
+  add_output_options(verb, *options);
+  verb.callback([options] {
     check_json_target(*options);
     component_registry components = builtin_components();
     denoise::add_components(components, "models/denoiser");  // listed, not loaded

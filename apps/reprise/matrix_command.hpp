@@ -1,13 +1,11 @@
 // `reprise matrix`: every cell of kernels and components, and where it could run.
 #pragma once
 
-namespace CLI {
-class App;
-}
+#include "apps/reprise/verb.hpp"
 
 namespace reprise::app {
 
 // Adds the verb; the command runs it when it was chosen.
-void add_matrix(CLI::App& root);
+void add_matrix(verb_ref root);
 
 }  // namespace reprise::app

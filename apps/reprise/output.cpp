@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -14,11 +13,10 @@
 
 namespace reprise::app {
 
-void add_output_options(CLI::App& verb, output_options& into) {
+void add_output_options(verb_ref verb, output_options& into) {
   verb.add_option("--json", into.json, "write one JSON value to FILE, or to stdout (-)")
-      ->expected(0, 1)
-      ->default_str("-")
-      ->option_text("[FILE|-]");
+      .alone_means("-")
+      .option_text("[FILE|-]");
   verb.add_flag("--quiet", into.quiet, "print no text and no progress");
 }
 
@@ -44,6 +42,20 @@ void check_file_target(std::string_view option, const std::string& file,
 void check_json_target(const output_options& options) {
   if (!options.json || *options.json == "-") return;
   check_file_target("--json", *options.json, ", or - for stdout");
+}
+
+void check_picture_target(std::string_view option, const std::string& file,
+                          const output_options& options) {
+  namespace fs = std::filesystem;
+  check_file_target(option, file);
+  std::error_code ignored;
+  if (fs::exists(file, ignored) && !fs::is_regular_file(file, ignored)) {
+    throw usage_error{
+        fmt::format("{} {:?}: it is no regular file; give a file name", option, file)};
+  }
+  const bool one_file = options.json && fs::weakly_canonical(file, ignored) ==
+                                            fs::weakly_canonical(*options.json, ignored);
+  if (one_file) throw usage_error{fmt::format("{} and --json name one file; give two", option)};
 }
 
 void write_json(const output_options& options, const nlohmann::json& value) {

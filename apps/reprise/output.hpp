@@ -7,9 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace CLI {
-class App;
-}
+#include "apps/reprise/verb.hpp"
 
 namespace reprise::app {
 
@@ -21,13 +19,16 @@ struct output_options {
   std::FILE* people() const { return json ? stderr : stdout; }
 };
 
-void add_output_options(CLI::App& verb, output_options& into);
+void add_output_options(verb_ref verb, output_options& into);
 
 // Throws usage_error, naming the option, when the file cannot be created; `otherwise` says what
 // else could be given. Call it before any long work.
 void check_file_target(std::string_view option, const std::string& file,
                        std::string_view otherwise = "");
 void check_json_target(const output_options& options);
+// Of a picture, which is written whole: nothing but a regular file, and not the JSON's.
+void check_picture_target(std::string_view option, const std::string& file,
+                          const output_options& options);
 void write_json(const output_options& options, const nlohmann::json& value);
 
 // One line on stderr, and nothing where that is closed.

@@ -16,8 +16,8 @@ std::string megabytes(std::size_t bytes) {
   return fmt::format("{:.2f}", static_cast<double>(bytes) * 1e-6);
 }
 
-void print_steps(std::FILE* to, const step_counts& counts) {
-  fmt::print(to, "  steps       captured {}, replayed {}, eager {}", counts.captured,
+void print_steps(std::FILE* to, const step_counts& counts, std::string_view what) {
+  fmt::print(to, "  {:<11} captured {}, replayed {}, eager {}", what, counts.captured,
              counts.replayed, counts.eager);
   const char* open = " (";
   for (const auto& [rule, count] : counts.eager_reasons) {

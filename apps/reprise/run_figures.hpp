@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "reprise/replay/cache_report.hpp"
 
@@ -20,6 +21,6 @@ std::string shown_figure(std::optional<double> us);
 std::string megabytes(std::size_t bytes);
 
 // "captured 1, replayed 94, eager 1 (prefill 1)", as a line of a report.
-void print_steps(std::FILE* to, const step_counts& counts);
+void print_steps(std::FILE* to, const step_counts& counts, std::string_view what = "steps");
 
 }  // namespace reprise::app

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <memory>
 #include <optional>
@@ -178,27 +177,26 @@ void run(const command_line& typed, int& exit_code) {
 
 }  // namespace
 
-void add_sim(CLI::App& root, int& exit_code) {
-  CLI::App* verb = root.add_subcommand(
+void add_sim(verb_ref root, int& exit_code) {
+  const verb_ref verb = root.add_subcommand(
       "sim", "small programs on the simulated GPU, under one seed after the other");
-  verb->footer("Example: reprise sim --scenario forks,decode --seeds 1000 --planted");
+  verb.footer("Example: reprise sim --scenario forks,decode --seeds 1000 --planted");
   const auto typed = std::make_shared<command_line>();
   command_line& t = *typed;
-  verb->add_flag("--list", t.list, "print the scenarios and their planted bugs, and run nothing");
-  verb->add_option("--scenario", t.options.names,
-                   "a scenario, or a planted bug of one as scenario/bug; may be given again [all]")
-      ->delimiter(',')
-      ->option_text("NAME,…|all");
-  CLI::Option* const seeds =
-      verb->add_option("--seeds", t.seeds, "how many, from seed 1 on [200]")->option_text("N");
-  CLI::Option* const seed =
-      verb->add_option("--seed", t.seed, "this seed alone, to repeat a failure")
-          ->option_text("S")
-          ->excludes(seeds);
-  verb->add_flag("--planted", t.options.planted, "the planted bugs as well: each must be found")
-      ->excludes(seed);
-  add_output_options(*verb, t.output);
-  verb->callback([typed, &exit_code] { run(*typed, exit_code); });
+  verb.add_flag("--list", t.list, "print the scenarios and their planted bugs, and run nothing");
+  verb.add_option("--scenario", t.options.names,
+                  "a scenario, or a planted bug of one as scenario/bug; may be given again [all]")
+      .delimiter(',')
+      .option_text("NAME,…|all");
+  const option_ref seeds =
+      verb.add_option("--seeds", t.seeds, "how many, from seed 1 on [200]").option_text("N");
+  const option_ref seed = verb.add_option("--seed", t.seed, "this seed alone, to repeat a failure")
+                              .option_text("S")
+                              .excludes(seeds);
+  verb.add_flag("--planted", t.options.planted, "the planted bugs as well: each must be found")
+      .excludes(seed);
+  add_output_options(verb, t.output);
+  verb.callback([typed, &exit_code] { run(*typed, exit_code); });
 }
 
 }  // namespace reprise::app

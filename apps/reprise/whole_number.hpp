@@ -5,7 +5,7 @@
 
 namespace reprise::app {
 
-// For ->check(): CLI11 reads -1 as the largest number there is, and cuts what is too large.
+// For .check(): CLI11 reads -1 as the largest number there is, and cuts what is too large.
 std::string whole_number(const std::string& text);
 std::string not_empty(const std::string& text);
 

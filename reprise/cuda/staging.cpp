@@ -20,6 +20,7 @@ struct stretch {
 
 cudaError_t staging_ring::upload(std::byte* to, const std::byte* from, std::size_t bytes,
                                  cudaStream_t stream) {
+  const std::lock_guard held{guard_};
   const relaxed_mode relaxed;  // another stream's capture may be open on this thread
   cudaError_t status = ensure_memory();
   while (status == cudaSuccess && bytes != 0) {
@@ -39,6 +40,7 @@ cudaError_t staging_ring::upload(std::byte* to, const std::byte* from, std::size
 
 cudaError_t staging_ring::download(std::byte* to, const std::byte* from, std::size_t bytes,
                                    cudaStream_t stream) {
+  const std::lock_guard held{guard_};
   const relaxed_mode relaxed;
   cudaError_t status = ensure_memory();
   while (status == cudaSuccess && bytes != 0) {

@@ -9,13 +9,15 @@
 
 #include <array>
 #include <cstddef>
+#include <mutex>
 
 namespace reprise::cuda {
 
 // Pinned slots that one stream uses in turn. An upload appends to the current slot, and an event is
 // recorded when the slot is left; it waits only when it comes round to a slot that the stream has
 // not read yet, 1.5 MiB later at the earliest. So small uploads to a stream that is held back do
-// not hold the host. The memory, 2 MiB, is taken at the first use. Used by one thread at a time.
+// not hold the host. The memory, 2 MiB, is taken at the first use. Threads that use one stream take
+// turns.
 class staging_ring {
  public:
   staging_ring() = default;
@@ -37,10 +39,12 @@ class staging_ring {
   void free() noexcept;
 
  private:
+  // Under the guard, as all that follows.
   cudaError_t ensure_memory();
   std::byte* slot(std::size_t index) const { return memory_ + index * slot_bytes; }
   cudaError_t enter_next(cudaStream_t stream);
 
+  std::mutex guard_;
   std::byte* memory_ = nullptr;
   std::array<cudaEvent_t, slot_count> left_{};  // recorded when the stream's use of a slot ends
   std::size_t current_ = 0;

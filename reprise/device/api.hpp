@@ -90,6 +90,10 @@ class device_api {
   // that was destroyed stands for all that is over.
   virtual void note(stream_id, const block_note&) noexcept {}
 
+  // The host has read, with acquire, what a work has released into this word of pinned memory: what
+  // the host does from now on comes behind all that this work did. For devices that check order.
+  virtual void acquired(const std::byte*) noexcept {}
+
   // Non-blocking streams. Destroying one waits for its work first.
   virtual stream_id create_stream(place from) = 0;
   virtual void destroy(stream_id stream) noexcept = 0;

@@ -25,6 +25,7 @@ class forwarding_device : public device_api {
   void note(stream_id stream, const block_note& what) noexcept override {
     inner_->note(stream, what);
   }
+  void acquired(const std::byte* word) noexcept override { inner_->acquired(word); }
   stream_id create_stream(place from) override { return inner_->create_stream(from); }
   void destroy(stream_id stream) noexcept override { inner_->destroy(stream); }
   void synchronize(stream_id stream, place from) override { inner_->synchronize(stream, from); }

@@ -274,7 +274,7 @@ std::size_t workspace_bytes(read<A>, read<C>, read<C>, read<std::int32_t> slots,
 }
 
 template <class A, class C>
-void add_pair(kernel_registry& registry) {
+void add_attention_of(kernel_registry& registry) {
   registry.add(cache_append<A, C>,
                {{device_kind::cpu, "generic", ops::cache_append_cpu<A, C>},
                 {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY((ops::cache_append_cuda<A, C>))}});
@@ -298,9 +298,9 @@ void add_pair(kernel_registry& registry) {
 }  // namespace
 
 void add_attention(kernel_registry& registry) {
-  add_pair<float, float>(registry);
-  add_pair<float, bf16>(registry);
-  add_pair<bf16, bf16>(registry);
+  add_attention_of<float, float>(registry);
+  add_attention_of<float, bf16>(registry);
+  add_attention_of<bf16, bf16>(registry);
 }
 
 }  // namespace reprise::REPRISE_BODIES

@@ -1,7 +1,11 @@
 // The launch geometry of CUDA bodies that compute each element on its own: a thread per element.
 //
-// For ops whose spans are small and that are launched many times in a recording, where a kernel's
-// latency counts and not its width; what moves much memory takes eight at a time (eight.cuh).
+// Made for ops whose spans are small and that are launched many times in a recording, where a
+// kernel's latency counts and not its width. Activations, optimizers and put_gradient use it for
+// large spans too: a warp's accesses are whole lines there, but a thread has four bytes of each
+// operand under way instead of 16, and does its arithmetic on indices for one element instead of
+// eight. That costs bandwidth; no traffic, and no bits. Kernels that take eight at a time:
+// eight.cuh.
 #pragma once
 
 #include <cuda_runtime.h>

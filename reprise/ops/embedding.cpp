@@ -43,7 +43,7 @@ void embedding_cpu(cpu_call& call, read<std::int32_t> tokens, read<W> table, wri
 namespace {
 
 template <class A, class W>
-void add_pair(kernel_registry& registry) {
+void add_embedding_of(kernel_registry& registry) {
   registry.add(embedding<A, W>,
                {{device_kind::cpu, "generic", ops::embedding_cpu<A, W>},
                 {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY((ops::embedding_cuda<A, W>))}});
@@ -52,9 +52,9 @@ void add_pair(kernel_registry& registry) {
 }  // namespace
 
 void add_embedding(kernel_registry& registry) {
-  add_pair<float, float>(registry);
-  add_pair<float, bf16>(registry);
-  add_pair<bf16, bf16>(registry);
+  add_embedding_of<float, float>(registry);
+  add_embedding_of<float, bf16>(registry);
+  add_embedding_of<bf16, bf16>(registry);
 }
 
 }  // namespace reprise::REPRISE_BODIES

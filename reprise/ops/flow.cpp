@@ -2,24 +2,12 @@
 
 #include "reprise/device/cpu_call.hpp"
 #include "reprise/kernel/registry.hpp"
+#include "reprise/ops/each_element.hpp"
 #include "reprise/ops/rows.hpp"
 
 namespace reprise::REPRISE_BODIES {
 
 namespace ops {
-
-namespace {
-
-// body(i) for each element, over the threads of the call.
-template <class Body>
-void each_element(const cpu_call& call, std::size_t count, const Body& body) {
-  call.parallel_for(static_cast<std::int64_t>(count), 32768,
-                    [&](std::int64_t first, std::int64_t last) {
-                      for (std::int64_t i = first; i < last; ++i) body(i);
-                    });
-}
-
-}  // namespace
 
 void check_guide(std::size_t with, std::size_t without, std::size_t scale, std::size_t out) {
   need_elements("guide", "without", without, with);

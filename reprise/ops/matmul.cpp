@@ -113,7 +113,7 @@ void matmul_add_cpu(cpu_call& call, read<A> x, read<W> w, inout<A> y, std::int64
 namespace {
 
 template <class A, class W>
-void add_pair(kernel_registry& registry) {
+void add_matmul_of(kernel_registry& registry) {
   registry.add(matmul<A, W>, {
     {device_kind::cpu, "generic", ops::matmul_cpu<ops::generic_rung, A, W>},
 #if defined(REPRISE_X86_RUNGS)
@@ -145,9 +145,9 @@ void add_pair(kernel_registry& registry) {
 }  // namespace
 
 void add_matmul(kernel_registry& registry) {
-  add_pair<float, float>(registry);
-  add_pair<float, bf16>(registry);
-  add_pair<bf16, bf16>(registry);
+  add_matmul_of<float, float>(registry);
+  add_matmul_of<float, bf16>(registry);
+  add_matmul_of<bf16, bf16>(registry);
 }
 
 }  // namespace reprise::REPRISE_BODIES

@@ -70,7 +70,7 @@ void random_normal_cpu(cpu_call& call, write<T> out, std::uint64_t seed, std::ui
 namespace {
 
 template <class T>
-void add_type(kernel_registry& registry) {
+void add_random_of(kernel_registry& registry) {
   registry.add(random_normal<T>,
                {{device_kind::cpu, "generic", ops::random_normal_cpu<T>},
                 {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(ops::random_normal_cuda<T>)}});
@@ -79,8 +79,8 @@ void add_type(kernel_registry& registry) {
 }  // namespace
 
 void add_random(kernel_registry& registry) {
-  add_type<float>(registry);
-  add_type<bf16>(registry);
+  add_random_of<float>(registry);
+  add_random_of<bf16>(registry);
 }
 
 }  // namespace reprise::REPRISE_BODIES

@@ -66,7 +66,7 @@ void rms_norm_cpu(cpu_call& call, read<A> x, read<W> gain, write<A> y, std::int6
 namespace {
 
 template <class A, class W>
-void add_pair(kernel_registry& registry) {
+void add_rms_norm_of(kernel_registry& registry) {
   registry.add(rms_norm<A, W>,
                {{device_kind::cpu, "generic", ops::rms_norm_cpu<A, W>},
                 {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY((ops::rms_norm_cuda<A, W>))}});
@@ -75,9 +75,9 @@ void add_pair(kernel_registry& registry) {
 }  // namespace
 
 void add_rms_norm(kernel_registry& registry) {
-  add_pair<float, float>(registry);
-  add_pair<float, bf16>(registry);
-  add_pair<bf16, bf16>(registry);
+  add_rms_norm_of<float, float>(registry);
+  add_rms_norm_of<float, bf16>(registry);
+  add_rms_norm_of<bf16, bf16>(registry);
 }
 
 }  // namespace reprise::REPRISE_BODIES

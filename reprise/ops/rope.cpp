@@ -27,15 +27,15 @@ namespace ops {
 namespace {
 
 // Pairs at a time whose sines and cosines are kept while all heads are turned.
-constexpr std::int64_t tile = 128;
+constexpr std::int64_t rope_tile = 128;
 
 template <class A>
 void turn_row(pointer_to<A> x, std::int32_t position, pointer_to<const float> frequencies,
               std::int64_t heads, std::int64_t half) {
-  float s[tile];
-  float c[tile];
-  for (std::int64_t begin = 0; begin < half; begin += tile) {
-    const std::int64_t count = std::min(tile, half - begin);
+  float s[rope_tile];
+  float c[rope_tile];
+  for (std::int64_t begin = 0; begin < half; begin += rope_tile) {
+    const std::int64_t count = std::min(rope_tile, half - begin);
     for (std::int64_t i = 0; i < count; ++i) {
       math::sincos(static_cast<float>(position) * frequencies[begin + i], s[i], c[i]);
     }
@@ -87,7 +87,7 @@ void rope_cpu(cpu_call& call, inout<A> x, read<std::int32_t> positions,
 namespace {
 
 template <class A>
-void add_type(kernel_registry& registry) {
+void add_rope_of(kernel_registry& registry) {
   registry.add(rope<A>, {{device_kind::cpu, "generic", ops::rope_cpu<A>},
                          {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(ops::rope_cuda<A>)}});
 }
@@ -95,8 +95,8 @@ void add_type(kernel_registry& registry) {
 }  // namespace
 
 void add_rope(kernel_registry& registry) {
-  add_type<float>(registry);
-  add_type<bf16>(registry);
+  add_rope_of<float>(registry);
+  add_rope_of<bf16>(registry);
 }
 
 }  // namespace reprise::REPRISE_BODIES

@@ -25,4 +25,10 @@ void need_elements(const char* op, const char* argument, std::size_t elements, s
       fmt::format("{}: {} has {} elements; give a view of {}", op, argument, elements, need)};
 }
 
+void need_at_most(const char* op, const char* size, std::int64_t is, std::int64_t most) {
+  if (is <= most) return;
+  throw usage_error{fmt::format("{}: {} is {}, more than a grid of blocks covers; give {} at most",
+                                op, size, is, most)};
+}
+
 }  // namespace reprise::REPRISE_BODIES::ops

@@ -1,5 +1,5 @@
-// How far a sum may be from the CPU's when a body adds the same products in another order: the
-// bound of the cells of matmul and attention on CUDA.
+// How far a sum may be from the CPU's when a body adds the same products in another order, or fuses
+// them with their additions: the bound of the cells of matmul, attention and linear on CUDA.
 #pragma once
 
 #include <type_traits>

@@ -14,7 +14,7 @@ namespace ops {
 
 namespace {
 
-constexpr std::int64_t lanes = 16;
+constexpr std::int64_t swiglu_lanes = 16;
 
 template <class V>
 [[gnu::always_inline]] inline V gated(const V& gate, const V& up) {
@@ -24,17 +24,17 @@ template <class V>
 
 template <class A>
 void sixteen(pointer_to<const A> gate, pointer_to<const A> up, pointer_to<A> out) {
-  float g[lanes];
-  float u[lanes];
-  for (std::int64_t i = 0; i < lanes; ++i) g[i] = widen(gate[i]);
-  for (std::int64_t i = 0; i < lanes; ++i) u[i] = widen(up[i]);
+  float g[swiglu_lanes];
+  float u[swiglu_lanes];
+  for (std::int64_t i = 0; i < swiglu_lanes; ++i) g[i] = widen(gate[i]);
+  for (std::int64_t i = 0; i < swiglu_lanes; ++i) u[i] = widen(up[i]);
   math::f32x16 a;
   math::f32x16 b;
   std::memcpy(&a, g, sizeof a);
   std::memcpy(&b, u, sizeof b);
   const math::f32x16 product = gated<math::f32x16>(a, b);
   std::memcpy(g, &product, sizeof g);
-  for (std::int64_t i = 0; i < lanes; ++i) out[i] = narrow<A>(g[i]);
+  for (std::int64_t i = 0; i < swiglu_lanes; ++i) out[i] = narrow<A>(g[i]);
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ void swiglu_cpu(cpu_call& call, read<A> gate, read<A> up, write<A> out) {
   call.parallel_for(
       static_cast<std::int64_t>(gate.size()), 8192, [&](std::int64_t first, std::int64_t last) {
         std::int64_t i = first;
-        for (; i + lanes <= last; i += lanes) {
+        for (; i + swiglu_lanes <= last; i += swiglu_lanes) {
           sixteen(gate.data() + i, up.data() + i, out.data() + i);
         }
         for (; i < last; ++i) {
@@ -64,7 +64,7 @@ void swiglu_cpu(cpu_call& call, read<A> gate, read<A> up, write<A> out) {
 namespace {
 
 template <class A>
-void add_type(kernel_registry& registry) {
+void add_swiglu_of(kernel_registry& registry) {
   registry.add(swiglu<A>, {{device_kind::cpu, "generic", ops::swiglu_cpu<A>},
                            {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(ops::swiglu_cuda<A>)}});
 }
@@ -72,8 +72,8 @@ void add_type(kernel_registry& registry) {
 }  // namespace
 
 void add_swiglu(kernel_registry& registry) {
-  add_type<float>(registry);
-  add_type<bf16>(registry);
+  add_swiglu_of<float>(registry);
+  add_swiglu_of<bf16>(registry);
 }
 
 }  // namespace reprise::REPRISE_BODIES

@@ -6,9 +6,10 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <random>
+#include <type_traits>
 #include <vector>
 
+#include "reprise/grad/bring.hpp"
 #include "reprise/ops/argmax.hpp"
 #include "reprise/ops/attention.hpp"
 #include "reprise/ops/bias_add.hpp"
@@ -16,7 +17,10 @@
 #include "reprise/ops/flow.hpp"
 #include "reprise/ops/gelu.hpp"
 #include "reprise/ops/layer_norm.hpp"
+#include "reprise/ops/linear.hpp"
 #include "reprise/ops/matmul.hpp"
+#include "reprise/ops/narrowing.hpp"
+#include "reprise/ops/put_gradient.hpp"
 #include "reprise/ops/random.hpp"
 #include "reprise/ops/random_uniform.hpp"
 #include "reprise/ops/rms_norm.hpp"
@@ -24,47 +28,24 @@
 #include "reprise/ops/sample.hpp"
 #include "reprise/ops/swiglu.hpp"
 #include "reprise/ops/timestep_embedding.hpp"
+#include "reprise/platform/op_values.hpp"
+#include "reprise/platform/sdm_op_cases.hpp"
+#include "reprise/platform/training_op_cases.hpp"
 #include "reprise/replay/stage_inputs.hpp"
+#include "reprise/tap/move_span.hpp"
+#include "reprise/tap/plan_words.hpp"
+#include "reprise/tap/publish_rows.hpp"
 
 namespace reprise {
 
 namespace {
 
-using see_case = std::function<void(const op_case&)>;
+using op_values::count_of;
+using op_values::in;
+using op_values::random_values;
+using op_values::room;
+using op_values::to;
 using tokens = std::vector<std::int32_t>;
-
-// Uniform on [-scale, scale), the same on every machine.
-template <class T>
-std::vector<T> random_values(std::size_t count, std::uint64_t seed, float scale = 2.0F) {
-  std::mt19937_64 draw{seed};
-  std::vector<T> values(count);
-  for (T& value : values) {
-    const auto unit = static_cast<float>(static_cast<std::int64_t>(draw()) >> 40) * 0x1p-23F;
-    value = narrow<T>(unit * scale);
-  }
-  return values;
-}
-
-// What a kernel is to write whole: a value that no result has.
-template <class T>
-std::vector<T> room(std::size_t count) {
-  std::vector<T> values(count);
-  std::memset(values.data(), 0xa5, count * sizeof(T));
-  return values;
-}
-
-template <class T>
-view<const T> in(const std::vector<T>& values) {
-  return {values.data(), values.size()};
-}
-template <class T>
-view<T> to(std::vector<T>& values) {
-  return {values.data(), values.size()};
-}
-
-std::size_t count_of(std::int64_t a, std::int64_t b) {
-  return static_cast<std::size_t>(a * b);
-}
 
 template <class A, class W>
 void show_matmuls(const see_case& see) {
@@ -86,6 +67,68 @@ void show_matmuls(const see_case& see) {
     const std::string name = fmt::format("{}x{}x{}", m, n, k);
     see(case_of(matmul<A, W>, name, read<A>{in(x)}, read<W>{in(w)}, write<A>{to(y)}, n, k));
     see(case_of(matmul_add<A, W>, name, read<A>{in(x)}, read<W>{in(w)}, inout<A>{to(y)}, n, k));
+  }
+}
+
+// CUDA's three tiles are taken, each through more than one round of a sum: the small one by the
+// forward of 700x33x1000, the large one by that of the last, the middle one by the gradients there.
+template <class A>
+void show_linears(const see_case& see) {
+  constexpr std::array<std::array<std::int64_t, 3>, 7> shapes{{{1, 1, 1},
+                                                               {32, 256, 256},
+                                                               {5, 7, 13},
+                                                               {67, 70, 129},
+                                                               {300, 257, 30},
+                                                               {700, 33, 1000},
+                                                               {1100, 1040, 200}}};
+  for (const auto& [m, n, k] : shapes) {
+    const auto x = random_values<A>(count_of(m, k), 50);
+    const auto w = random_values<A>(count_of(n, k), 51);
+    const auto bias = random_values<float>(count_of(1, n), 52);
+    const auto dy = random_values<A>(count_of(m, n), 53);
+    auto dw = random_values<float>(count_of(n, k), 54);
+    auto y = room<float>(count_of(m, n));
+    auto dx = room<float>(count_of(m, k));
+    for (const auto precision : {matrix_precision::full, matrix_precision::tf32}) {
+      const std::string name = fmt::format("{}x{}x{}, {}", m, n, k, name_of(precision));
+      see(case_of(linear<A>, name, read<A>{in(x)}, read<A>{in(w)}, read<float>{in(bias)},
+                  write<float>{to(y)}, n, k, precision));
+      see(case_of(linear_input_grad<A>, name, read<A>{in(dy)}, read<A>{in(w)}, write<float>{to(dx)},
+                  n, k, precision));
+      for (const auto rule : {gradient_rule::write, gradient_rule::add}) {
+        const std::vector<std::int32_t> word{static_cast<std::int32_t>(rule)};
+        see(case_of(linear_weight_grad<A>, fmt::format("{}, {}", name, name_of(rule)),
+                    read<A>{in(dy)}, read<A>{in(x)}, inout<float>{to(dw)},
+                    read<std::int32_t>{in(word)}, n, k, precision));
+        if constexpr (std::is_same_v<A, float>) {
+          auto db = random_values<float>(count_of(1, n), 55);
+          see(case_of(linear_parameter_grads, fmt::format("{}, {}", name, name_of(rule)),
+                      read<float>{in(dy)}, read<float>{in(x)}, inout<float>{to(dw)},
+                      inout<float>{to(db)}, read<std::int32_t>{in(word)},
+                      read<std::int32_t>{in(word)}, n, k, precision));
+        }
+      }
+    }
+  }
+}
+
+void show_gradients(const see_case& see) {
+  constexpr std::array<std::array<std::int64_t, 2>, 4> shapes{
+      {{1, 1}, {64, 256}, {131, 70}, {5000, 3}}};
+  for (const auto& [m, n] : shapes) {
+    const auto dy = random_values<float>(count_of(m, n), 55);
+    for (const auto rule : {gradient_rule::write, gradient_rule::add}) {
+      const std::string name = fmt::format("{}x{}, {}", m, n, name_of(rule));
+      const std::vector<std::int32_t> word{static_cast<std::int32_t>(rule)};
+      auto db = random_values<float>(count_of(1, n), 56);
+      see(case_of(column_sum, name, read<float>{in(dy)}, inout<float>{to(db)},
+                  read<std::int32_t>{in(word)}, n));
+      auto grad = random_values<float>(count_of(m, n), 57);
+      see(case_of(put_gradient, name, read<float>{in(dy)}, inout<float>{to(grad)}, rule));
+    }
+    auto narrowed = room<bf16>(count_of(m, n));
+    see(case_of(narrow_to_bf16, fmt::format("{}x{}", m, n), read<float>{in(dy)},
+                write<bf16>{to(narrowed)}));
   }
 }
 
@@ -195,6 +238,44 @@ void show_staging(const see_case& see) {
               write<std::uint64_t>{to(consumed)}, slot_bytes, std::uint64_t{2}, std::uint64_t{3}));
 }
 
+void show_bringing(const see_case& see) {
+  for (const std::int64_t bytes : {1, 16, 4099}) {
+    std::vector<std::uint8_t> from(count_of(bytes, 1));
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::uint8_t>(i * 37);
+    auto copied = room<std::uint8_t>(from.size());
+    see(case_of(bring, fmt::format("{} bytes", bytes), read<std::uint8_t>{in(from)},
+                write<std::uint8_t>{to(copied)}));
+  }
+}
+
+// Rows of a width that takes 16 bytes at a time, four, and one; across the end of the ring, behind
+// a marker, and with a run that asks for more rows than there are.
+void show_publishing(const see_case& see) {
+  constexpr std::uint64_t capacity = 4096;
+  constexpr std::uint64_t rows = 12;
+  for (const std::uint64_t row_bytes : {64U, 20U, 13U}) {
+    std::vector<std::uint8_t> source(rows * row_bytes);
+    for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::uint8_t>(i * 29);
+    const std::vector<std::uint64_t> plan{
+        3 * capacity - 32, capacity, 9 * row_bytes, 1, 5, 7, 8, descriptor::marked, 2, 1, 4, 9, 5};
+    std::vector<std::uint8_t> ring(capacity, 0xee);
+    std::vector<std::uint64_t> publications(2);
+    std::vector<std::uint64_t> arrivals{0};
+    see(case_of(publish_rows, fmt::format("rows of {} bytes", row_bytes),
+                read<std::uint8_t>{in(source)}, read<std::int64_t>{view<const std::int64_t>{}},
+                read<std::uint64_t>{in(plan)}, write<std::uint8_t>{to(ring)},
+                write<std::uint64_t>{to(publications)}, inout<std::uint64_t>{to(arrivals)},
+                std::uint64_t{0}, std::uint64_t{3}, row_bytes));
+  }
+  for (const std::int64_t bytes : {16, 4096, 65552}) {
+    std::vector<std::uint8_t> from(count_of(bytes, 1));
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::uint8_t>(i * 41);
+    auto moved = room<std::uint8_t>(from.size());
+    see(case_of(move_span, fmt::format("{} bytes", bytes), read<std::uint8_t>{in(from)},
+                write<std::uint8_t>{to(moved)}));
+  }
+}
+
 template <class A, class W>
 void show_pair(const see_case& see) {
   show_matmuls<A, W>(see);
@@ -254,7 +335,14 @@ void each_builtin_op_case(const see_case& see) {
   show_choices(see);
   show_layers(see);
   show_flow(see);
+  show_linears<float>(see);
+  show_linears<bf16>(see);
+  show_gradients(see);
+  show_training_op_cases(see);
   show_staging(see);
+  show_bringing(see);
+  show_publishing(see);
+  each_sdm_op_case(see);
 }
 
 }  // namespace reprise

@@ -11,9 +11,13 @@
 
 #include "reprise/base/error.hpp"
 #include "reprise/cuda/device.hpp"
+#include "reprise/grad/bring.hpp"
 #include "reprise/ops/builtin.hpp"
 #include "reprise/replay/stage_inputs.hpp"
+#include "reprise/sdm/kernels.hpp"
 #include "reprise/sim/device.hpp"
+#include "reprise/tap/move_span.hpp"
+#include "reprise/tap/publish_rows.hpp"
 #include "reprise/trace/tracing.hpp"
 
 namespace reprise {
@@ -116,8 +120,16 @@ kernel_registry builtin_kernels() {
   kernel_registry kernels;
   add_builtin_kernels(kernels);
   add_stage_inputs(kernels);
+  add_publish_rows(kernels);
+  add_move_span(kernels);
+  add_bring(kernels);
+  add_sdm(kernels);
   checked::add_builtin_kernels(kernels);
   checked::add_stage_inputs(kernels);
+  checked::add_publish_rows(kernels);
+  checked::add_move_span(kernels);
+  checked::add_bring(kernels);
+  checked::add_sdm(kernels);
   return kernels;
 }
 

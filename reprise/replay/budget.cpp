@@ -6,13 +6,13 @@
 
 namespace reprise {
 
-bool byte_budget::charge(std::size_t bytes) noexcept {
-  std::size_t before = held_;
+bool byte_budget::account::charge(std::size_t bytes) noexcept {
+  std::size_t before = held;
   do {
-    if (bytes > limit_ - before && !REPRISE_MUTANT(budget_is_not_asked)) return false;
-  } while (!held_.compare_exchange_weak(before, before + bytes));
-  std::size_t most = most_;
-  while (most < before + bytes && !most_.compare_exchange_weak(most, before + bytes)) {
+    if (bytes > limit - before && !REPRISE_MUTANT(budget_is_not_asked)) return false;
+  } while (!held.compare_exchange_weak(before, before + bytes));
+  std::size_t known = most;
+  while (known < before + bytes && !most.compare_exchange_weak(known, before + bytes)) {
   }
   return true;
 }
@@ -29,8 +29,8 @@ budget_share& budget_share::operator=(budget_share&& other) noexcept {
 bool budget_share::become(std::size_t bytes) noexcept {
   if (bytes > bytes_) {
     if (!of_->charge(bytes - bytes_)) return false;
-  } else {
-    of_->give_back(bytes_ - bytes);
+  } else if (bytes < bytes_) {
+    of_->held -= bytes_ - bytes;
   }
   bytes_ = bytes;
   return true;

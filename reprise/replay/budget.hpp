@@ -2,12 +2,14 @@
 // memory for executables.
 //
 // Caches share it and charge what they keep before they take it, so that `held` never passes the
-// limit. What eager runs use is outside. Thread safe.
+// limit. What eager runs use is outside. A share may outlive the budget that it was charged to.
+// Thread safe.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <limits>
+#include <memory>
 
 namespace reprise {
 
@@ -15,29 +17,37 @@ class byte_budget {
  public:
   static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
-  explicit byte_budget(std::size_t limit) : limit_{limit} {}
+  explicit byte_budget(std::size_t limit) : account_{std::make_shared<account>(limit)} {}
   byte_budget(const byte_budget&) = delete;
   byte_budget& operator=(const byte_budget&) = delete;
 
-  std::size_t limit() const noexcept { return limit_; }
-  std::size_t held() const noexcept { return held_; }
-  std::size_t most_held() const noexcept { return most_; }
-  std::size_t free() const noexcept { return limit_ - held_; }
+  std::size_t limit() const noexcept { return account_->limit; }
+  std::size_t held() const noexcept { return account_->held; }
+  std::size_t most_held() const noexcept { return account_->most; }
+  std::size_t free() const noexcept { return limit() - held(); }
 
   // False: it does not fit, and nothing was charged.
-  bool charge(std::size_t bytes) noexcept;
-  void give_back(std::size_t bytes) noexcept { held_ -= bytes; }
+  bool charge(std::size_t bytes) noexcept { return account_->charge(bytes); }
+  void give_back(std::size_t bytes) noexcept { account_->held -= bytes; }
 
  private:
-  const std::size_t limit_;
-  std::atomic<std::size_t> held_{0};
-  std::atomic<std::size_t> most_{0};
+  friend class budget_share;
+  struct account {
+    explicit account(std::size_t most_bytes) : limit{most_bytes} {}
+    bool charge(std::size_t bytes) noexcept;
+
+    const std::size_t limit;
+    std::atomic<std::size_t> held{0};
+    std::atomic<std::size_t> most{0};
+  };
+
+  std::shared_ptr<account> account_;
 };
 
 // What one owner has charged; given back when it goes.
 class budget_share {
  public:
-  explicit budget_share(byte_budget& of) : of_{&of} {}
+  explicit budget_share(byte_budget& of) : of_{of.account_} {}
   budget_share(budget_share&& other) noexcept;
   budget_share& operator=(budget_share&& other) noexcept;
   ~budget_share() { give_back(); }
@@ -46,9 +56,10 @@ class budget_share {
   bool become(std::size_t bytes) noexcept;
   void give_back() noexcept { become(0); }
   std::size_t bytes() const noexcept { return bytes_; }
+  bool is_of(const byte_budget& budget) const noexcept { return of_ == budget.account_; }
 
  private:
-  byte_budget* of_;
+  std::shared_ptr<byte_budget::account> of_;
   std::size_t bytes_ = 0;
 };
 

@@ -73,11 +73,12 @@ step_result replay_cache::run(site at, const step& what, bindings given,
   }
   if (!options_.record) return run_eagerly(at, what, given, off_);
   if (!declared.work().empty()) require_same_work(what);
-  if (!observers_.empty()) return run_observed(at, what, given);
+  const std::optional<std::uint64_t> observed = observed_as();
+  if (!observed) return run_observed(at, what, given);
 
-  const std::uint64_t hash = contract::hash(declared, given, parts_);
+  const std::uint64_t hash = contract::hash(declared, given, parts_, *observed);
   kept_recording* const found = kept_.find(hash, declared, given, parts_);
-  if (found == nullptr) return run_missed(at, what, given, hash);
+  if (found == nullptr) return run_missed(at, what, given, hash, *observed);
   if (found->in_use != 0) return run_eagerly(at, what, given, running_);
   if (!found->made.terms().holds(declared)) return run_breached(at, what, given, *found);
   if (auto held = found->made.outputs_held()) {
@@ -92,6 +93,16 @@ step_result replay_cache::run(site at, const step& what, bindings given,
   return replay(at, what, given, *found);
 }
 
+std::optional<std::uint64_t> replay_cache::observed_as() const {
+  std::uint64_t all = 0;
+  for (const auto& observer : observers_) {
+    const std::uint64_t one = observer->recorded_as();
+    if (one == 0) return std::nullopt;
+    if (!REPRISE_MUTANT(what_is_observed_is_not_in_the_key)) all = all * 0x9e3779b97f4a7c15U + one;
+  }
+  return all;
+}
+
 step_result replay_cache::run_eagerly(site at, const step& what, bindings given,
                                       std::shared_ptr<const reason> why) {
   step_result result = eager_.run(at, what, given, observers_, std::move(why));
@@ -101,6 +112,10 @@ step_result replay_cache::run_eagerly(site at, const step& what, bindings given,
 }
 
 step_result replay_cache::replay(site at, const step& what, bindings given, kept_recording& made) {
+  if (auto full = made.made.make_room(at)) {
+    tell_once(what, full->rule, *full);
+    return run_eagerly(at, what, given, std::move(full));
+  }
   const recording_in_use held{made};
   const auto replay_now = [&] { return made.made.replay_as_checked(at, what, given); };
   step_result result = verifier_ ? verifier_->check(at, what, given, replay_now) : replay_now();
@@ -169,15 +184,15 @@ step_result replay_cache::run_observed(site at, const step& what, bindings given
   return run_eagerly(at, what, given, observed_);
 }
 
-step_result replay_cache::run_missed(site at, const step& what, bindings given,
-                                     std::uint64_t hash) {
+step_result replay_cache::run_missed(site at, const step& what, bindings given, std::uint64_t hash,
+                                     std::uint64_t observed) {
   ++counts_.missed;
   key_record& key = history_.of(hash);
   ++key.uses;
   if (auto why = not_admitted(what, given, key)) {
     return run_eagerly(at, what, given, std::move(why));
   }
-  return record(at, what, given, hash);
+  return record(at, what, given, hash, observed);
 }
 
 void replay_cache::require_same_work(const step& what) {

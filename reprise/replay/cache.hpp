@@ -26,10 +26,11 @@
 namespace reprise {
 
 struct cache_options {
-  bool record = true;   // false: every step runs eagerly; nothing of capture is ever called
-  bool verify = false;  // run each replay eagerly as well and compare the bits
-  bool debug = false;   // every recording is one break around the whole body: nothing is captured
-  int admit_after = 1;  // the use of a key that records it
+  bool record = true;    // false: every step runs eagerly; nothing of capture is ever called
+  bool verify = false;   // run each replay eagerly as well and compare the bits
+  bool debug = false;    // every recording is one break around the whole body: nothing is captured
+  bool branches = true;  // what bodies enqueue aside (step_scope::aside) is a branch of the graph
+  int admit_after = 1;   // the use of a key that records it
   bool prepared_only = false;  // record nothing but what was prepared
   int failure_limit = 4;       // captures of one key that may fail before it stays eager
   int churn_limit = 4;         // recordings of one key that may be dropped unpaid (key_history.hpp)
@@ -64,7 +65,8 @@ class replay_cache {
     return prepare(at, what, std::span{shapes.begin(), shapes.size()});
   }
 
-  // Told of every mark; steps run eagerly while one is installed.
+  // Told of every mark. Steps run eagerly while one is installed whose works cannot be captured;
+  // what others enqueue becomes part of the recordings that are made under them.
   void observe(std::shared_ptr<mark_observer> observer);
   void stop_observing();
 
@@ -100,9 +102,13 @@ class replay_cache {
   step_result run_before_drop(site at, const step& what, bindings given,
                               std::shared_ptr<const reason> why, kept_recording& made);
   step_result run_observed(site at, const step& what, bindings given);
-  step_result run_missed(site at, const step& what, bindings given, std::uint64_t hash);
-  step_result record(site at, const step& what, bindings given, std::uint64_t hash);
+  step_result run_missed(site at, const step& what, bindings given, std::uint64_t hash,
+                         std::uint64_t observed);
+  step_result record(site at, const step& what, bindings given, std::uint64_t hash,
+                     std::uint64_t observed);
 
+  // What the observers would put into a recording, as a word; none: they cannot be recorded.
+  std::optional<std::uint64_t> observed_as() const;
   void require_same_work(const step& what);
   std::shared_ptr<const reason> not_admitted(const step& what, bindings given, key_record& key);
   recorder_options options_for(std::uint64_t hash, bindings given, budget_share& reserved,

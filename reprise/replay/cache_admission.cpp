@@ -65,17 +65,21 @@ std::shared_ptr<const reason> replay_cache::not_admitted(const step& what, bindi
 
 // Records of keys are looked up anew behind the recorder: a break may run so many others that this
 // one is forgotten.
-step_result replay_cache::record(site at, const step& what, bindings given, std::uint64_t hash) {
+step_result replay_cache::record(site at, const step& what, bindings given, std::uint64_t hash,
+                                 std::uint64_t observed) {
   if (!recorder_) recorder_.emplace(device_, eager_);
   budget_share reserved{*budget_};
-  recorded done = recorder_->record(at, what, given, options_for(hash, given, reserved, at.place));
-  if (done.made) {
+  recorder_options how = options_for(hash, given, reserved, at.place);
+  how.watching = observers_;
+  how.observed = observed;
+  recorded done = recorder_->record(at, what, given, how);
+  if (done.made) keep(*std::move(done.made), what, hash, std::move(reserved));
+  if (done.first.how == ran::captured) {
     ++counts_.captured;
-    keep(*std::move(done.made), what, hash, std::move(reserved));
     return std::move(done.first);
   }
   key_record& key = history_.of(hash);
-  if (done.first.why != key.last) ++key.failures;  // and was not refused
+  if (!done.made && done.first.why != key.last) ++key.failures;  // and was not refused
   tell_once(what, done.first.why->rule, *done.first.why);
   ++counts_.eager;
   ++counts_.eager_reasons[done.first.why->rule];
@@ -97,7 +101,7 @@ recorder_options replay_cache::options_for(std::uint64_t hash, bindings given,
     ++counts_.refused;
     return key.last;
   };
-  return {admit, options_.debug};
+  return {.admit = admit, .debug = options_.debug, .branches = options_.branches};
 }
 
 std::shared_ptr<const reason> replay_cache::over_budget(const recording_bytes& needs) const {

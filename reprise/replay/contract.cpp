@@ -52,14 +52,15 @@ contract::input_key contract::key_of(const signature& declared, const binding& b
   return key;
 }
 
-contract::contract(const signature& declared, bindings given)
+contract::contract(const signature& declared, bindings given, std::uint64_t observed)
     : of_{identity(declared)}, work_{declared.work()}, inputs_(declared.inputs().size()) {
-  hash_ = hash(declared, given, keys_);
+  hash_ = hash(declared, given, keys_, observed);
   for (const declared_input& in : declared.inputs()) input_names_.push_back(in.name);
   for (const binding& b : given) {
     if (!b.is_output) inputs_[static_cast<std::size_t>(b.slot)] = key_of(declared, b);
   }
   key_names_.assign(declared.keys().begin(), declared.keys().end());
+  if (observed != 0) key_names_.emplace_back("observed as");
   for (const declared_write& write : declared.writes()) writes_.push_back(write.where.data);
   for (std::size_t i = 0; i < declared.facts().size(); ++i) {
     expected_.push_back(declared.fact_words()[i].now());
@@ -71,7 +72,7 @@ contract::contract(const signature& declared, bindings given)
 }
 
 std::uint64_t contract::hash(const signature& declared, bindings given,
-                             std::vector<std::uint64_t>& parts) {
+                             std::vector<std::uint64_t>& parts, std::uint64_t observed) {
   // Inputs may be bound in any order, so what they add is summed.
   std::uint64_t inputs = 0;
   for (const binding& b : given) {
@@ -91,6 +92,10 @@ std::uint64_t contract::hash(const signature& declared, bindings given,
     parts[i] = words[i].now();
     hash = mixed(hash, parts[i]);
   }
+  if (observed != 0) {
+    parts.push_back(observed);
+    hash = mixed(hash, observed);
+  }
   return hash;
 }
 
@@ -100,7 +105,10 @@ bool contract::is_of(const signature& declared) const noexcept {
 
 bool contract::fits(const signature& declared, bindings given) const noexcept {
   if (!fits_but_for_parts(declared, given)) return false;
-  return std::ranges::equal(keys_, declared.key_words(), {}, {}, &declared_word::now) ||
+  const auto words = declared.key_words();
+  const std::span<const std::uint64_t> declared_keys{keys_.data(),
+                                                     std::min(keys_.size(), words.size())};
+  return std::ranges::equal(declared_keys, words, {}, {}, &declared_word::now) ||
          REPRISE_MUTANT(key_parts_are_not_compared);
 }
 
@@ -157,7 +165,7 @@ std::vector<breach> contract::differences(const signature& declared, bindings gi
                        aligned(is.alignment), "bind memory that is aligned alike, as buffers are"});
     }
   }
-  for (std::size_t i = 0; i < keys_.size(); ++i) {
+  for (std::size_t i = 0; i < std::min(keys_.size(), declared.key_words().size()); ++i) {
     const std::uint64_t now = declared.key_words()[i].now();
     if (now == keys_[i]) continue;
     parts.push_back({key_names_[i], fmt::format("{}", keys_[i]), fmt::format("{}", now),

@@ -25,19 +25,21 @@ class contract {
   // What `actual` of a breach says of memory that is gone.
   static constexpr const char* freed = "it was freed";
 
-  // Reads all key parts and facts now.
-  contract(const signature& declared, bindings given);
+  // Reads all key parts and facts now. `observed`: what observers put into the graph, as a word;
+  // 0: nothing.
+  contract(const signature& declared, bindings given, std::uint64_t observed = 0);
 
   // Of the key of a call, by its structure: equal keys hash alike, and `fits` compares. Reads the
-  // key parts into `parts`, so that a call reads each once, and all of it is about one value.
+  // key parts into `parts`, so that a call reads each once, and all of it is about one value; what
+  // is observed is the last of them.
   static std::uint64_t hash(const signature& declared, bindings given,
-                            std::vector<std::uint64_t>& parts);
+                            std::vector<std::uint64_t>& parts, std::uint64_t observed = 0);
   std::uint64_t hash() const noexcept { return hash_; }
 
   // Whether a step with this signature is the one that was recorded.
   bool is_of(const signature& declared) const noexcept;
-  // Whether a call asks for this recording: the whole key is compared. The bindings passed
-  // signature::check.
+  // Whether a call asks for this recording: the whole key is compared, but for what is observed.
+  // The bindings passed signature::check.
   bool fits(const signature& declared, bindings given) const noexcept;
   // The same for a caller that has read the key parts of the call.
   bool fits(const signature& declared, bindings given,

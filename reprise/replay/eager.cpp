@@ -23,14 +23,14 @@ eager_runner::~eager_runner() {
 }
 
 step_result eager_runner::run(site at, const step& what, bindings given, observers watching,
-                              std::shared_ptr<const reason> why) {
+                              std::shared_ptr<const reason> why, run_needs* took) {
   if (running_ && !REPRISE_MUTANT(eager_runs_in_breaks_share_memory)) {
     if (!inner_) inner_ = std::make_unique<eager_runner>(memory_.device());
-    return inner_->run(at, what, given, watching, std::move(why));
+    return inner_->run(at, what, given, watching, std::move(why), took);
   }
   running_ = true;
   try {
-    step_result done = run_here(at, what, given, watching, std::move(why));
+    step_result done = run_here(at, what, given, watching, std::move(why), took);
     running_ = false;
     return done;
   } catch (...) {
@@ -40,7 +40,7 @@ step_result eager_runner::run(site at, const step& what, bindings given, observe
 }
 
 step_result eager_runner::run_here(site at, const step& what, bindings given, observers watching,
-                                   std::shared_ptr<const reason> why) {
+                                   std::shared_ptr<const reason> why, run_needs* took) {
   if (!REPRISE_MUTANT(eager_run_does_not_wait_for_another_stream)) {
     order_.enter(at.stream, at.place);
   }
@@ -56,9 +56,13 @@ step_result eager_runner::run_here(site at, const step& what, bindings given, ob
   const break_taker breaks = [&](std::string_view name, const break_work& work) {
     run_break(at.stream, what.name(), name, work);
   };
-  std::byte* const staged = memory.take(layout.bytes(), at.place);
-  body_run run =
-      run_body(at, what, given, layout, staged, memory, {.now = &staging_}, breaks, watching);
+  std::byte* const staged = memory.keep(layout.bytes(), at.place);
+  const std::size_t taken = memory.needed();
+  body_run run = run_body(at, what, given, layout, staged, memory, {.now = &staging_, .run = id},
+                          breaks, watching);
+  if (took != nullptr) {
+    *took = {memory.needed() - taken, memory.kept() - taken, memory.workspaces(), run.draws};
+  }
   check_outputs(what, given, run.outputs);
   copy_outputs(at, given, run.outputs);
   own.outputs->set(std::move(run.outputs));

@@ -23,8 +23,9 @@ class eager_runner {
 
   // The bindings passed signature::check. Outputs are leased until the next run here, and may be
   // its inputs. A break of a run may run other steps here: they get memory of their own.
+  // `took` gets what the body took, unless it is null.
   step_result run(site at, const step& what, bindings given, observers watching,
-                  std::shared_ptr<const reason> why);
+                  std::shared_ptr<const reason> why, run_needs* took = nullptr);
   // Has memory for a run that takes `bytes`, so that it cannot run out later.
   void reserve(std::size_t bytes, site at);
 
@@ -39,7 +40,7 @@ class eager_runner {
   };
 
   step_result run_here(site at, const step& what, bindings given, observers watching,
-                       std::shared_ptr<const reason> why);
+                       std::shared_ptr<const reason> why, run_needs* took);
   arena& arena_apart_from(bindings given, stream_ref stream);
 
   pool memory_;

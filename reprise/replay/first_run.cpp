@@ -60,11 +60,13 @@ void first_run::put_back() {
 
 body_run first_run::run_segments() {
   const signature& declared = now_.what.declared();
-  state_.staged = state_.block->take(state_.layout.bytes(), now_.at.place);
+  state_.staged = state_.block->keep(state_.layout.bytes(), now_.at.place);
   const bool may_draw = declared.random() != nullptr;
   state_.draws = may_draw ? 1 : 0;  // until it is known how many
   if (input_ring::serves(device_, now_.given, state_.layout, may_draw)) {
-    state_.ring.emplace(now_.side, *state_.block, now_.given, state_.layout, may_draw);
+    std::byte* const words =
+        state_.block->keep(input_ring::device_bytes(state_.layout, may_draw), now_.at.place);
+    state_.ring.emplace(now_.side, words, now_.given, state_.layout, may_draw);
   }
   const break_taker ends_a_segment = [this](std::string_view why, const break_work& work) {
     end_segment(why, work);

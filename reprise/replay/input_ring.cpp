@@ -49,7 +49,7 @@ std::size_t input_ring::pinned_bytes(const input_layout& layout) {
   return slot * slots_of(slot) + sizeof(std::uint64_t);
 }
 
-input_ring::input_ring(site side, run_memory& memory, bindings given, const input_layout& layout,
+input_ring::input_ring(site side, std::byte* words, bindings given, const input_layout& layout,
                        bool draws)
     : slot_bytes_{slot_bytes_of(layout)},
       slots_{slots_of(slot_bytes_)},
@@ -58,19 +58,18 @@ input_ring::input_ring(site side, run_memory& memory, bindings given, const inpu
       block_bytes_{layout.bytes()},
       ring_{side.stream.device(), slot_bytes_ * slots_, side.place},
       consumed_{side.stream.device(), 1, side.place},
-      words_{reinterpret_cast<std::uint64_t*>(memory.take(device_bytes(layout, draws), side.place)),
-             words_of(segments_)} {
+      words_{reinterpret_cast<std::uint64_t*>(words), words_of(segments_)} {
   consumed_[0] = 0;
-  std::vector<std::uint64_t> words(words_of(segments_), 0);
-  for (std::size_t i = 0; i < inputs_; ++i) words[2 + 2 * i] = layout.offset(i);
+  std::vector<std::uint64_t> first(words_of(segments_), 0);
+  for (std::size_t i = 0; i < inputs_; ++i) first[2 + 2 * i] = layout.offset(i);
   for (const binding& b : given) {
-    if (!b.is_output) words[3 + 2 * static_cast<std::size_t>(b.slot)] = layout.piece_of(b).bytes;
+    if (!b.is_output) first[3 + 2 * static_cast<std::size_t>(b.slot)] = layout.piece_of(b).bytes;
   }
   if (draws) {
-    words[2 + 2 * inputs_] = layout.random_offset();
-    words[3 + 2 * inputs_] = sizeof(philox_counter{0}.words());
+    first[2 + 2 * inputs_] = layout.random_offset();
+    first[3 + 2 * inputs_] = sizeof(philox_counter{0}.words());
   }
-  copy(side, read<std::uint64_t>{view<const std::uint64_t>{words.data(), words.size()}},
+  copy(side, read<std::uint64_t>{view<const std::uint64_t>{first.data(), first.size()}},
        write<std::uint64_t>{words_});
 }
 

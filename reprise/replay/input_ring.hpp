@@ -33,8 +33,9 @@ class input_ring {
   static std::size_t device_bytes(const input_layout& layout, bool draws);
   static std::size_t pinned_bytes(const input_layout& layout);
 
-  // What the kernel counts with is set up in the order of `side`.
-  input_ring(site side, run_memory& memory, bindings given, const input_layout& layout, bool draws);
+  // What the kernel counts with lies at `words`, device_bytes of memory that only this ring's
+  // recording writes, and is set up in the order of `side`.
+  input_ring(site side, std::byte* words, bindings given, const input_layout& layout, bool draws);
 
   // Captured before everything else that the recording does.
   void record(site captured, std::byte* block) const;

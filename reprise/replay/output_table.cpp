@@ -116,8 +116,22 @@ void output_table::make_way(site at, bool moves_refused) {
   readers_.clear();
 }
 
+bool output_table::has_to_move() const {
+  return std::ranges::any_of(holds_, [&](const std::weak_ptr<output_hold>& one) {
+    const std::shared_ptr<output_hold> held = one.lock();
+    return held != nullptr && held->run == current_ && !held->aside &&
+           known_[held->slot].policy == on_overwrite::move_aside;
+  });
+}
+
 void output_table::move_aside(site at, output_hold& held) {
   const tensor_ref& from = outputs_[held.slot];
+  if (REPRISE_MUTANT(nothing_is_moved_aside)) {
+    held.at = from;
+    held.aside.emplace();
+    held.copied_on = at.stream;
+    return;
+  }
   if (!aside_) aside_.emplace(at.stream.device(), "outputs moved aside");
   block to{*aside_, from.bytes(), at.stream, at.place};
   copy_bytes(at, from.data, to.data(), from.bytes());
@@ -146,8 +160,8 @@ bool output_table::has(replay_id run, const output_hold* held) const noexcept {
 
 const tensor_ref& output_table::leased(replay_id run, std::size_t slot,
                                        const output_hold* held) const {
-  if (run == current_) return outputs_[slot];
   if (held != nullptr && held->aside) return held->at;
+  if (run == current_) return outputs_[slot];
   landmark("lease: gone stale");
   if (current_ == replay_id::none) {
     throw stale_error{

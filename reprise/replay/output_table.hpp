@@ -58,6 +58,8 @@ class output_table {
   // Ahead of begin: copies aside what is held and has to be kept, and orders the stream behind
   // those that leases were used on. Eager runs, which cannot be refused, move those outputs too.
   void make_way(site at, bool moves_refused = false);
+  // Whether that would copy anything aside.
+  bool has_to_move() const;
 
   std::span<const tensor_ref> outputs() const { return outputs_; }
   replay_id current() const { return current_; }

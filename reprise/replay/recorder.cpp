@@ -35,11 +35,12 @@ struct break_reached {};
 }  // namespace
 
 recorder::recorder(device_ref device, eager_runner& fallback)
-    : device_{device}, fallback_{fallback}, side_{device}, crossing_{device} {}
+    : device_{device}, fallback_{fallback}, side_{device}, crossing_{device}, beside_{device} {}
 
 recorded recorder::record(site at, const step& what, bindings given,
                           const recorder_options& options) {
   std::shared_ptr<const reason> why;
+  std::optional<recording> later;
   {
     job now{at, {side_, at.place}, what, given, options, false};
     now.lock = std::unique_lock{one_capture_per_process};
@@ -63,39 +64,57 @@ recorded recorder::record(site at, const step& what, bindings given,
         return {std::move(first), recording{std::move(state)}};
       }
       made.emplace(recording{std::move(state)});
-      if (std::optional<step_result> first = made->replay(at, what, given)) {
+      now.refused = true;
+      why = made->make_room(at);  // what it throws is the caller's own
+      now.refused = false;
+      if (why != nullptr) {
+        later = std::move(made);  // which observers may have room for
+      } else if (std::optional<step_result> first = made->replay(at, what, given)) {
         first->how = ran::captured;
         made->state_->phases.first_replay = (now_us() - began) / 1000;
         return {*std::move(first), std::move(made)};
+      } else {
+        why = std::make_shared<const reason>(
+            reason{"fact changed while recording", made->terms().explain(what.declared())});
       }
-      why = std::make_shared<const reason>(
-          reason{"fact changed while recording", made->terms().explain(what.declared())});
     } catch (const not_admitted& refused) {
       landmark("recorder: was not admitted");
       why = refused.why;
     } catch (const std::exception& failed) {
       // What is thrown in a break is the step's own, and a step that has run does not run again.
       const bool has_run = made && made->replays() != 0 && !REPRISE_MUTANT(what_has_run_runs_again);
-      if (now.in_break || has_run) throw;
+      if (now.in_break || now.refused || has_run) throw;
       landmark("recorder: gave up and ran eagerly");
       why = failure(now.phase, failed.what());
     }
   }
-  return {fallback_.run(at, what, given, {}, std::move(why)), std::nullopt};
+  return {fallback_.run(at, what, given, options.watching, std::move(why)), std::move(later)};
 }
 
 prepared recorder::prepare(site at, const step& what, bindings like,
                            const recorder_options& options) {
   job now{at, {side_, at.place}, what, like, options, true};
+  return prepare(now);
+}
+
+prepared recorder::record_behind(site at, const step& what, bindings like, const run_needs& took,
+                                 const recorder_options& options) {
+  job now{at, {side_, at.place}, what, like, options, true};
+  now.needs = took;
+  now.has_run = true;
+  return prepare(now);
+}
+
+prepared recorder::prepare(job& now) {
   now.lock = std::unique_lock{one_capture_per_process};
   try {
     state_ptr state = begin(now);
     if (now.has_breaks) {
       return {std::nullopt,
-              std::make_shared<const reason>(
-                  reason{"step has breaks",
-                         {{what.name(), "no breaks", "a break, which preparing would have to take",
-                           "run the step once: that records it"}}})};
+              std::make_shared<const reason>(reason{
+                  "step has breaks",
+                  {{now.what.name(), "no breaks", "a break, which preparing would have to take",
+                    "run the step once: that records it"}}})};
     }
     return {recording{std::move(state)}, nullptr};
   } catch (const not_admitted& refused) {
@@ -107,7 +126,8 @@ prepared recorder::prepare(site at, const step& what, bindings like,
 
 // All up to the first replay; of a step with breaks, all up to its first segment.
 recorder::state_ptr recorder::begin(job& now) {
-  auto state = std::make_unique<recording::state>(device_, now.what, now.given);
+  auto state =
+      std::make_unique<recording::state>(device_, now.what, now.given, now.options.observed);
   state->is_debug = now.options.debug;
   state->bytes_per_node = device_.api().bytes_per_node(now.at.place);
   const settle_on_failure settle{side_};
@@ -116,27 +136,41 @@ recorder::state_ptr recorder::begin(job& now) {
   // when the warm-up has left no trace.
   crossing_.record(now.at.stream, now.at.place);
   if (!REPRISE_MUTANT(warm_up_does_not_wait_for_the_caller)) crossing_.wait(side_, now.at.place);
-  now.phase = "warm-up";
   double began = now_us();
-  warm_up(now, *state);
+  if (!now.has_run) {
+    now.phase = "warm-up";
+    warm_up(now, *state);
+  }
   if (fault_point("recorder: waits for its warm-up")) side_.synchronize(now.at.place);
   state->phases.warm_up = (now_us() - began) / 1000;
 
+  if (now.has_breaks && now.options.place) {
+    throw not_admitted{because("step has breaks",
+                               {{now.what.name(), "no breaks", "a break, in memory that is shared",
+                                 "leave the break out, or run the step by a replay_cache"}})};
+  }
+  if ((now.has_breaks || now.options.debug) && !now.options.watching.empty() &&
+      !REPRISE_MUTANT(observed_steps_take_breaks)) {
+    throw not_admitted{because("observed step has breaks",
+                               {{now.what.name(), "no breaks, where marks are observed", "a break",
+                                 "leave the break out, or take the observer off"}})};
+  }
   if (!now.has_breaks) {
     now.phase = "capture";
-    fallback_.reserve(now.needs.block, now.at);
+    now.staged_bytes = run_memory::taken_for(state->layout.bytes());
+    fallback_.reserve(now.block_bytes(), now.at);
     state->draws = now.needs.draws;
     now.has_ring = !now.options.debug &&
                    input_ring::serves(device_, now.given, state->layout, now.needs.draws != 0);
     if (now.has_ring) {
-      now.needs.block +=
+      now.ring_bytes =
           run_memory::taken_for(input_ring::device_bytes(state->layout, now.needs.draws != 0));
     }
     now.admit_memory(*state);
-    state->block.emplace(state->memory, side_, now.needs.block, now.at.place);
+    place_memory(now, *state);
     if (now.options.debug) {
       state->inputs = staging{device_};
-      state->staged = state->block->take(state->layout.bytes(), now.at.place);
+      state->staged = state->block->keep(state->layout.bytes(), now.at.place);
     } else {
       capture_whole(now, *state);
     }
@@ -180,13 +214,16 @@ void recorder::rehearse(job& now, recording::state& state) {
     throw break_reached{};
   };
   try {
-    state.staged = memory.take(state.layout.bytes(), now.at.place);
+    state.staged = memory.keep(state.layout.bytes(), now.at.place);
+    door.know_inputs(state.layout, state.staged);
+    const std::size_t staged = memory.needed();
     try {
       const recorded_body here{true};
       const body_run run = run_body(now.side, now.what, now.given, state.layout, state.staged,
                                     memory, {.now = &state.inputs}, stops_there);
       check_outputs(now.what, now.given, run.outputs);
-      now.needs = {memory.needed(), memory.workspaces(), run.draws};
+      now.needs = {memory.needed() - staged, memory.kept() - staged, memory.workspaces(),
+                   run.draws};
     } catch (const break_reached&) {
     }
     if (!REPRISE_MUTANT(warm_up_leaves_what_it_wrote)) door.restore();
@@ -224,13 +261,31 @@ bool recorder::stage_after_all(job& now, recording::state& state, const direct_r
   return false;
 }
 
+// Of exactly the size that is known now.
+void recorder::place_memory(job& now, recording::state& state) {
+  if (!now.options.place) {
+    state.block.emplace(state.memory, side_, now.block_bytes(), now.at.place);
+    if (now.has_ring) now.ring_words = state.block->keep(now.ring_bytes, now.at.place);
+    return;
+  }
+  const std::size_t kept = now.staged_bytes + now.needs.kept;
+  const std::size_t scratch = now.needs.bytes - now.needs.kept;
+  const placed_memory placed = now.options.place(kept, scratch, now.ring_bytes);
+  state.block.emplace(state.memory, side_, placed);
+  state.is_placed = true;
+  // What is set up on the side comes behind whoever had that memory before.
+  crossing_.record(now.at.stream, now.at.place);
+  crossing_.wait(side_, now.at.place);
+  now.ring_words = placed.own.data();
+}
+
 void recorder::capture_whole(job& now, recording::state& state) {
   double began = now_us();
   if (now.has_ring) {
-    state.ring.emplace(now.side, *state.block, now.given, state.layout, now.needs.draws != 0);
+    state.ring.emplace(now.side, now.ring_words, now.given, state.layout, now.needs.draws != 0);
     state.inputs = staging{device_};  // the warm-up's copies are done
   }
-  state.staged = state.block->take(state.layout.bytes(), now.at.place);
+  state.staged = state.block->keep(state.layout.bytes(), now.at.place);
   const break_taker too_late = [&](std::string_view why, const break_work&) {
     throw usage_error{fmt::format(
         "step '{}': the body takes the break '{}' now and took none in its warm-up; take the same "
@@ -241,8 +296,10 @@ void recorder::capture_whole(job& now, recording::state& state) {
   const graph captured = capture(now.side, [&](stream_ref) {
     const recorded_body here{true};
     body_run run = run_body(now.side, now.what, now.given, state.layout, state.staged, *state.block,
-                            {.node = state.ring ? &*state.ring : nullptr}, too_late);
+                            {.node = state.ring ? &*state.ring : nullptr}, too_late,
+                            now.options.watching, now.options.branches ? &beside_ : nullptr);
     state.table->set(std::move(run.outputs));
+    state.marks = std::move(run.marks);
     if (run.draws == now.needs.draws || REPRISE_MUTANT(capture_may_draw_less)) return;
     throw usage_error{
         fmt::format("step '{}': the body drew {} random numbers in its warm-up and {} now; draw as "

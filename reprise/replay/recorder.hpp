@@ -14,16 +14,19 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "reprise/base/mutex.hpp"
 #include "reprise/replay/eager.hpp"
 #include "reprise/replay/recording.hpp"
+#include "reprise/replay/run_memory.hpp"
 
 namespace reprise {
 
 struct recorded {
   step_result first;  // the step has run, whatever became of the recording
+  // Made where the first run is captured; and where observers had no room for that run alone.
   std::optional<recording> made;
 };
 
@@ -37,9 +40,22 @@ struct prepared {
 // there.
 using admission = std::function<std::shared_ptr<const reason>(const recording_bytes& needs)>;
 
+// Gives a recording its memory: `kept` bytes that last until its next replay, `scratch` that only
+// its body uses, and `own`, where it counts its replays. What recordings that take turns may share,
+// but for `own`, is the giver's to know. It is in the order of the caller's stream, and outlives
+// the recording; a reason that there is none is thrown.
+using placement =
+    std::function<placed_memory(std::size_t kept, std::size_t scratch, std::size_t own)>;
+
 struct recorder_options {
-  admission admit;     // empty: everything is admitted
-  bool debug = false;  // the whole body is one break: nothing is captured, all else is as ever
+  admission admit;       // empty: everything is admitted
+  placement place{};     // empty: memory of its own; else a step with breaks is not recorded
+  bool debug = false;    // the whole body is one break: nothing is captured, all else is as ever
+  bool branches = true;  // what a body enqueues aside is a branch of the graph
+  // Told of the marks of the body that is captured, whose works are in the graph; and the word that
+  // tells such a recording from others. They outlive the call.
+  std::span<const std::shared_ptr<mark_observer>> watching{};
+  std::uint64_t observed = 0;
 };
 
 // One capture at a time per process: a second thread waits. Owns the stream on which warm-ups and
@@ -54,6 +70,9 @@ class recorder {
   // Records without running the step: the inputs stand for their shapes, and the warm-up puts back
   // overwrites too. A step with breaks cannot be prepared.
   prepared prepare(site at, const step& what, bindings like, const recorder_options& options = {});
+  // Records a step that has just run for real, and took this; nothing runs again.
+  prepared record_behind(site at, const step& what, bindings like, const run_needs& took,
+                         const recorder_options& options = {});
 
  private:
   friend class first_run;
@@ -61,16 +80,19 @@ class recorder {
   using state_ptr = std::unique_ptr<recording::state>;
 
   state_ptr begin(job& now);
+  prepared prepare(job& now);
   void warm_up(job& now, recording::state& state);
   void rehearse(job& now, recording::state& state);
   void reserve_for_eager_runs(const job& now, const recording::state& state);
   bool stage_after_all(job& now, recording::state& state, const direct_refused& refused);
+  void place_memory(job& now, recording::state& state);
   void capture_whole(job& now, recording::state& state);
 
   device_ref device_;
   eager_runner& fallback_;
   stream side_;
   event crossing_;
+  aside_branch beside_;  // of a capture
 };
 
 }  // namespace reprise

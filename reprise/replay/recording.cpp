@@ -1,6 +1,7 @@
 #include "reprise/replay/recording.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "reprise/base/clock.hpp"
@@ -12,6 +13,28 @@
 #include "reprise/replay/run_body.hpp"
 
 namespace reprise {
+
+namespace {
+
+// Observers that have made room for a launch hear what became of it.
+class marks_of_a_launch {
+ public:
+  marks_of_a_launch(std::span<const std::shared_ptr<recorded_marks>> marks, site at)
+      : marks_{marks}, at_{at} {}
+  ~marks_of_a_launch() {
+    for (const auto& one : marks_) one->after_launch(at_, launched);
+  }
+  marks_of_a_launch(const marks_of_a_launch&) = delete;
+  marks_of_a_launch& operator=(const marks_of_a_launch&) = delete;
+
+  bool launched = false;
+
+ private:
+  std::span<const std::shared_ptr<recorded_marks>> marks_;
+  site at_;
+};
+
+}  // namespace
 
 recording::recording(std::unique_ptr<state> owned) : state_{std::move(owned)} {}
 recording::recording(recording&&) noexcept = default;
@@ -58,8 +81,10 @@ recording_bytes recording::bytes_by_owner() const {
 
 recording_bytes recording::state::bytes() const {
   recording_bytes bytes;
-  bytes.workspaces = block ? block->workspaces() : 0;
-  bytes.buffers = memory.bytes() - bytes.workspaces;
+  if (!is_placed) {
+    bytes.workspaces = block ? block->workspaces() : 0;
+    bytes.buffers = memory.bytes() - bytes.workspaces;
+  }
   bytes.pinned = inputs.pinned_bytes() + (ring ? ring->pinned_bytes() : 0);
   bytes.executables = nodes * bytes_per_node;
   return bytes;
@@ -77,11 +102,24 @@ std::uint64_t recording::replays() const {
 std::uint64_t recording::staging_waits() const {
   return state_->inputs.waits() + (state_->ring ? state_->ring->waits() : 0);
 }
+std::uint64_t recording::draws() const {
+  return state_->draws;
+}
 std::size_t recording::staging_slots() const {
   return state_->ring ? state_->ring->slots() : 0;
 }
 std::shared_ptr<const reason> recording::outputs_held() const {
   return state_->table->refusal();
+}
+
+std::shared_ptr<const reason> recording::make_room(site at) {
+  for (std::size_t i = 0; i < state_->marks.size(); ++i) {
+    auto why = state_->marks[i]->make_room(at);
+    if (why == nullptr) continue;
+    while (i != 0) state_->marks[--i]->after_launch(at, false);
+    return why;
+  }
+  return nullptr;
 }
 
 std::optional<step_result> recording::replay(site at, const step& what, bindings given) {
@@ -95,11 +133,16 @@ std::optional<step_result> recording::replay(site at, const step& what, bindings
 }
 
 step_result recording::replay_as_checked(site at, const step& what, bindings given) {
+  marks_of_a_launch marks{state_->marks, at};
   // Ahead of everything that changes: what the caller gave cannot be undone.
   if (!state_->is_debug) check_outputs(what, given, state_->table->outputs());
   const replay_id id = state_->begin(at, what, given);
+  for (const auto& one : state_->marks) {
+    if (!REPRISE_MUTANT(observers_are_not_told_of_replays)) one->before_launch(at, id);
+  }
   for (state::segment& one : state_->segments) {
     state_->launch(at, one);
+    marks.launched = true;
     if (one.between) state_->take_break(at, what, one);
   }
   if (state_->is_debug) state_->run_whole_body(at, what, given);
@@ -142,7 +185,7 @@ void recording::state::run_whole_body(site at, const step& what, bindings given)
     run_break(at.stream, what.name(), why, work);
   };
   block->restart(at.stream);
-  staged = block->take(layout.bytes(), at.place);
+  staged = block->keep(layout.bytes(), at.place);
   ++replays;
   body_run run = run_body(at, what, given, layout, staged, *block, {.now = &inputs}, at_once);
   check_outputs(what, given, run.outputs);
@@ -154,6 +197,12 @@ void recording::state::end(site at, const step& what, bindings given) {
   copy_outputs(at, given, table->outputs());
   philox_counter* const random = random_of(what);
   if (random != nullptr && !REPRISE_MUTANT(replay_draws_the_same_again)) random->advance(draws);
+}
+
+void recording::move_held_aside(site at) {
+  if (!state_->table->has_to_move()) return;
+  state_->order.enter(at.stream, at.place);
+  state_->table->make_way(at);
 }
 
 bool recording::has(bindings given) const {

@@ -73,12 +73,17 @@ class recording {
   const std::vector<staged_after_all>& staged_inputs() const;
   std::uint64_t replays() const;
   std::uint64_t staging_waits() const;
+  // Random numbers that one replay draws.
+  std::uint64_t draws() const;
   // Replays with host inputs that can be queued before one waits; 0: it reads no host inputs
   // itself.
   std::size_t staging_slots() const;
 
   // Why a replay has to leave the outputs of the last one alone; null: it need not.
   std::shared_ptr<const reason> outputs_held() const;
+  // What observers that are in its graph say: why the step has to run eagerly this time; null: they
+  // have made room for one replay, which follows. It may wait, as they say.
+  std::shared_ptr<const reason> make_room(site at);
 
   // `what` is the step that was recorded, or another of the same work; the bindings passed its
   // signature's check. Nothing when the terms do not hold, or an output is held: ask for the
@@ -87,6 +92,10 @@ class recording {
   // The same for a caller that has just seen, on this thread, that the terms fit and hold and no
   // output is held: a replay reads every fact once.
   step_result replay_as_checked(site at, const step& what, bindings given);
+
+  // Moves what is held of the last replay's outputs, and declared on_overwrite::move_aside, to
+  // memory of its own now, in the order of `at`; without such it calls no device.
+  void move_held_aside(site at);
 
   // Whether one of these lies in its memory, as an output of its last replay does.
   bool has(bindings given) const;

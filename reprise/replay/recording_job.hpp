@@ -26,18 +26,19 @@ struct recorder::job {
   const recorder_options& options;
   bool is_prepared;  // nothing runs for real
 
-  // What a warm-up learns.
-  struct learned {
-    std::size_t block = 0;  // bytes of the run's memory
-    std::size_t workspaces = 0;
-    std::uint64_t draws = 0;
-  };
-  learned needs{};
+  run_needs needs{};             // what a warm-up learns
+  bool has_run = false;          // they are known: nothing is warmed up
+  std::size_t staged_bytes = 0;  // of the block of inputs
+  std::size_t ring_bytes = 0;    // of what brings them
+  std::byte* ring_words = nullptr;
   bool has_breaks = false;
   bool has_ring = false;  // the recording brings its own inputs
   bool in_break = false;  // what is thrown there is the step's own error
+  bool refused = false;   // an observer refuses the step
   std::string_view phase = "preparation";
   std::unique_lock<mutex> lock{};  // of the one capture per process; not held in a break
+
+  std::size_t block_bytes() const { return needs.bytes + staged_bytes + ring_bytes; }
 
   void admit(const recording_bytes& needs_now) const {
     if (!options.admit) return;
@@ -47,7 +48,7 @@ struct recorder::job {
   void admit_memory(const recording::state& state) const {
     recording_bytes bytes;
     bytes.workspaces = needs.workspaces;
-    bytes.buffers = needs.block - needs.workspaces;
+    bytes.buffers = block_bytes() - needs.workspaces;
     if (has_ring) bytes.pinned = input_ring::pinned_bytes(state.layout);
     admit(bytes);
   }

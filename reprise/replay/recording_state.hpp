@@ -20,9 +20,9 @@ struct recording::state {
     double us = 0;  // of the host, over all runs of the break
   };
 
-  state(device_ref on, const step& what, bindings given)
+  state(device_ref on, const step& what, bindings given, std::uint64_t observed)
       : device{on},
-        terms{what.declared(), given},
+        terms{what.declared(), given, observed},
         layout{what.declared(), given, direct_inputs(what.declared(), given)},
         memory{on, "recording of " + what.name()},
         inputs{on},
@@ -52,6 +52,7 @@ struct recording::state {
   std::optional<input_ring> ring;   // where the recording brings its own inputs
   staging inputs;                   // where it does not
   std::optional<run_memory> block;  // of exactly the size that the warm-up learned, or grown
+  bool is_placed = false;           // the block is somebody else's, who counts it
   std::byte* staged = nullptr;
   std::vector<segment> segments;
   bool is_debug = false;  // the whole body is one break
@@ -61,6 +62,7 @@ struct recording::state {
   std::vector<staged_after_all> staged_inputs;
   std::uint64_t replays = 0;  // that have begun to run
   std::shared_ptr<output_table> table;
+  std::vector<std::shared_ptr<recorded_marks>> marks;  // of observers
   stream_order order;
 };
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "reprise/device/enqueue.hpp"
 
 namespace reprise {
@@ -27,21 +29,57 @@ run_inputs inputs_in(std::byte* staged, const signature& declared, bindings give
   return inputs;
 }
 
+// Observers are told of the begin of a run, and of its end however that is reached.
+class told_of_a_run {
+ public:
+  explicit told_of_a_run(observers who) : who_{who} {}
+  void begin(step_scope& scope) {
+    for (const auto& observer : who_) {
+      observer->on_begin(scope);
+      ++begun_;
+    }
+  }
+  ~told_of_a_run() {
+    while (begun_ != 0) who_[--begun_]->on_abandoned();
+  }
+  told_of_a_run(const told_of_a_run&) = delete;
+  told_of_a_run& operator=(const told_of_a_run&) = delete;
+
+  // The last one first: what they watch is nested.
+  std::vector<std::shared_ptr<recorded_marks>> end(step_scope& scope) {
+    std::vector<std::shared_ptr<recorded_marks>> left;
+    while (begun_ != 0) {
+      if (auto marks = who_[begun_ - 1]->on_end(scope)) left.push_back(std::move(marks));
+      --begun_;
+    }
+    return left;
+  }
+
+ private:
+  observers who_;
+  std::size_t begun_ = 0;
+};
+
 }  // namespace
 
 body_run run_body(site at, const step& what, bindings given, const input_layout& layout,
                   std::byte* staged, run_memory& memory, const input_source& from,
-                  const break_taker& breaks, observers watching) {
+                  const break_taker& breaks, observers watching, aside_branch* beside) {
   const signature& declared = what.declared();
   if (from.now != nullptr) {
     from.now->stage(at.stream, given, layout, staged, at.place, declared.random());
   }
   if (from.node != nullptr) from.node->record(at, staged);
 
-  step_scope scope{declared, at,      memory, inputs_in(staged, declared, given, layout),
-                   breaks,   watching};
+  run_inputs inputs = inputs_in(staged, declared, given, layout);
+  inputs.run = from.run;
+  step_scope scope{declared, at, memory, std::move(inputs), breaks, watching, beside};
+  told_of_a_run told{watching};
+  told.begin(scope);
   what.run(scope);
-  return {scope.finish(), scope.drawn()};
+  std::vector<std::shared_ptr<recorded_marks>> marks = told.end(scope);
+  scope.join_aside();
+  return {scope.finish(), scope.drawn(), std::move(marks)};
 }
 
 void check_outputs(const step& what, bindings given, std::span<const tensor_ref> made) {

@@ -17,18 +17,23 @@ using observers = std::span<const std::shared_ptr<mark_observer>>;
 struct body_run {
   std::vector<tensor_ref> outputs;  // by slot
   std::uint64_t draws = 0;          // of the step's counter, which has not moved yet
+  // What each observer has left in the capture, where there is one.
+  std::vector<std::shared_ptr<recorded_marks>> marks{};
 };
 
 // How the inputs of a run come into its staged block: one of these, or by each replay itself.
 struct input_source {
   staging* now = nullptr;            // copied, ahead of the body
   const input_ring* node = nullptr;  // captured, ahead of the body
+  replay_id run = replay_id::none;   // of an eager run: observers are told
 };
 
-// `staged` is the block of the layout's bytes, which the caller took from `memory` first.
+// `staged` is the block of the layout's bytes, which the caller took from `memory` first. `beside`:
+// what the body enqueues aside goes there, and is joined at the end; null: it is not apart.
 body_run run_body(site at, const step& what, bindings given, const input_layout& layout,
                   std::byte* staged, run_memory& memory, const input_source& from,
-                  const break_taker& breaks, observers watching = {});
+                  const break_taker& breaks, observers watching = {},
+                  aside_branch* beside = nullptr);
 
 // Throws usage_error unless each output that is bound to the caller's memory has room for exactly
 // what the run makes.

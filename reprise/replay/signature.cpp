@@ -87,6 +87,33 @@ signature signature::variant(std::string name) const {
   return other;
 }
 
+void signature::include(const signature& other, const std::string& prefix) {
+  if (other.random_ != nullptr && random_ != nullptr && other.random_ != random_) {
+    throw usage_error{fmt::format(
+        "step '{}': its part '{}' draws from another random counter; one step draws from one, so "
+        "give all parts the same",
+        name_, prefix)};
+  }
+  if (other.random_ != nullptr) random_ = other.random_;
+  const auto named = [&](const std::string& name) { return prefix + "." + name; };
+  for (const declared_use& use : other.uses_) {
+    claim(named(use.name));
+    uses_.push_back({named(use.name), use.weight, use.trained});
+  }
+  for (const declared_write& write : other.writes_) {
+    claim(named(write.name));
+    writes_.push_back({named(write.name), write.where, write.restored});
+  }
+  for (declared_fact fact : other.facts_) {
+    fact.name = named(fact.name);
+    facts_.push_back(std::move(fact));
+  }
+  for (const std::string& key : other.keys_) keys_.push_back(named(key));
+  fact_words_.insert(fact_words_.end(), other.fact_words_.begin(), other.fact_words_.end());
+  key_words_.insert(key_words_.end(), other.key_words_.begin(), other.key_words_.end());
+  held_.insert(held_.end(), other.held_.begin(), other.held_.end());
+}
+
 void signature::claim(const std::string& name) {
   if (std::ranges::find(names_, name) != names_.end()) {
     throw usage_error{
@@ -147,6 +174,18 @@ void signature::uses(std::string name, const parameter& weight) {
   facts_.push_back({std::move(name) + " version", on_breach::retire,
                     "the step is recorded again with the new weights", weight.version.shared()});
   fact_words_.push_back(word_of(weight.version.shared()));
+}
+
+void signature::trains(std::string name, parameter& weight) {
+  claim(name);
+  uses_.push_back({name, &weight, &weight});
+  facts_.push_back({std::move(name) + " address", on_breach::retire,
+                    "the step is recorded again at its new address", nullptr});
+  fact_words_.push_back({&address_of, &weight});
+}
+
+void signature::take_inputs_direct() {
+  for (declared_input& one : inputs_) one.mode = input_mode::direct;
 }
 
 void signature::fact(std::string name, const version_counter& counter, on_breach then) {

@@ -53,10 +53,15 @@ class version_change {
   version_counter& of_;
 };
 
-// A weight that steps use. Its address and its version are facts of every recording that uses it.
+// A weight that steps use. Its address is a fact of every recording that uses it, and so is its
+// version, unless training updates it in place (signature::trains).
 struct parameter {
   tensor_ref value;
   version_counter version;
+  // The gradient that backwards write, or add to: f32, as many elements as the value; none: it is
+  // not trained. What lies there counts only while `has_grad`; to drop it is to clear that.
+  tensor_ref grad{};
+  bool has_grad = false;
 };
 
 // How a recording gets an input. `staged`: copied into its own memory at each replay. `direct`:
@@ -88,6 +93,7 @@ class bindings : public std::span<const binding> {
   bindings() = default;
   bindings(std::initializer_list<binding> list) : span{list.begin(), list.size()} {}
   bindings(std::span<const binding> list) : span{list} {}
+  bindings(const std::vector<binding>& list) : span{list} {}
 };
 
 // Fills the extents that a pattern leaves open from the number of elements. Throws usage_error when
@@ -158,6 +164,7 @@ struct declared_output {
   std::string name;
   dtype type;
   on_overwrite policy;
+  bool is_state = false;  // signature::returned_state
 };
 
 // Memory that outlives the step and that its body writes.
@@ -186,6 +193,7 @@ struct declared_fact {
 struct declared_use {
   std::string name;
   const parameter* weight;
+  parameter* trained = nullptr;  // the same, where training updates it in place
 };
 
 class signature {
@@ -213,6 +221,15 @@ class signature {
     return {add_output({std::move(name), dtype_of<T>, policy}), id_};
   }
 
+  // An output that is copied only when somebody reads it (reprise/grad/replayed_state.hpp).
+  template <element T>
+  output<T> returned_state(std::string name) {
+    return {add_output({std::move(name), dtype_of<T>, on_overwrite::revoke, true}), id_};
+  }
+  // The same without types, for those who build a signature out of another. Return the slot.
+  int add_input(declared_input declared);
+  int add_output(declared_output declared);
+
   // Updated in place: snapshotted before a warm-up writes it, and put back.
   void state(std::string name, const tensor_ref& where);
   // Written with the same values however often the step runs on the same inputs, such as a cache
@@ -220,6 +237,9 @@ class signature {
   void overwrites(std::string name, const tensor_ref& where);
   // Its address and its version are facts. The parameter outlives the step.
   void uses(std::string name, const parameter& weight);
+  // Training updates it in place: its address is a fact, its version is none, and a replay reads
+  // what it holds then. The parameter outlives the step.
+  void trains(std::string name, parameter& weight);
   void fact(std::string name, const version_counter& counter, on_breach then = on_breach::retire);
   void fact(std::string name, std::function<std::uint64_t()> read,
             on_breach then = on_breach::retire);
@@ -234,6 +254,12 @@ class signature {
   // For a step that stands in for this one's: a copy for which the handles of this signature are
   // good too, and that is recorded on its own. It may declare more.
   signature variant(std::string name) const;
+  // Takes over what another signature uses, trains, writes and draws from, its facts and its key
+  // parts, each name behind "PREFIX.": for a step whose body runs that work as a part of its own.
+  // Inputs and outputs stay the other's. Throws usage_error when both draw, from two counters.
+  void include(const signature& other, const std::string& prefix);
+  // Declares all inputs direct: for a step whose body first brings them where it wants them.
+  void take_inputs_direct();
 
   signature_id id() const { return id_; }  // of its handles
   // Of its recordings; no two signatures share one.
@@ -263,8 +289,6 @@ class signature {
  private:
   friend class step;
   void record_anew();
-  int add_input(declared_input declared);
-  int add_output(declared_output declared);
   void claim(const std::string& name);
   declared_word word_of(std::function<std::uint64_t()> read);
   declared_word word_of(const std::shared_ptr<version_counter::count>& count);

@@ -11,10 +11,10 @@ namespace reprise {
 
 namespace {
 
-constexpr std::size_t alignment = 256;  // as of a buffer of its own
+constexpr std::size_t slot_alignment = 256;  // as of a buffer of its own
 
 std::size_t rounded(std::size_t bytes) {
-  return (bytes + alignment - 1) / alignment * alignment;
+  return (bytes + slot_alignment - 1) / slot_alignment * slot_alignment;
 }
 
 // Of a half whose slots are of this size.
@@ -46,7 +46,7 @@ input_layout::input_layout(const signature& declared, bindings given, std::uint6
     bytes_ += rounded(sizes[i]);
   }
   random_offset_ = bytes_;
-  if (declared.random() != nullptr) bytes_ += alignment;
+  if (declared.random() != nullptr) bytes_ += slot_alignment;
 }
 
 input_layout::piece input_layout::piece_of(const binding& b) const {

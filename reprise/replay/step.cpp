@@ -8,7 +8,8 @@ namespace reprise {
 
 step_scope::step_scope(const signature& declared, site at, run_memory& memory, run_inputs inputs,
                        const break_taker& breaks,
-                       std::span<const std::shared_ptr<mark_observer>> observers)
+                       std::span<const std::shared_ptr<mark_observer>> observers,
+                       aside_branch* beside)
     : declared_{&declared},
       run_{at.stream, memory},
       memory_{&memory},
@@ -16,7 +17,27 @@ step_scope::step_scope(const signature& declared, site at, run_memory& memory, r
       breaks_{&breaks},
       observers_{observers},
       place_{at.place},
-      outputs_(declared.outputs().size()) {}
+      outputs_(declared.outputs().size()),
+      beside_{beside} {}
+
+// Whether there is a branch or not, its kernels have a workspace of their own: a recording then
+// takes the memory that its warm-up took.
+const branch_scope& step_scope::aside() {
+  if (!aside_) {
+    aside_.emplace(beside_ != nullptr ? stream_ref{beside_->side} : stream_ref{run_}, *memory_);
+  }
+  if (beside_ != nullptr) {
+    beside_->crossing.record(run_, place_);
+    if (!REPRISE_MUTANT(aside_does_not_wait_for_the_run)) beside_->crossing.wait(*aside_, place_);
+  }
+  return *aside_;
+}
+
+void step_scope::join_aside() {
+  if (beside_ == nullptr || !aside_ || REPRISE_MUTANT(aside_is_not_joined)) return;
+  beside_->crossing.record(*aside_, place_);
+  beside_->crossing.wait(run_, place_);
+}
 
 break_ref step_scope::breaks() const {
   return {[](void* self, std::string_view why, const break_work& work) {
@@ -83,9 +104,13 @@ tensor_ref step_scope::make_output(int slot, signature_id of, const dims& shape)
     throw usage_error{fmt::format("step '{}': output '{}' is made twice in one run; make it once",
                                   declared_->name(), out.name)};
   }
-  made = {nullptr, out.type, shape, contiguous_strides(shape)};
-  made.data = memory_->take(bytes_of(shape, size_of(out.type)), place_);
+  made = keep(out.type, shape);
   return made;
+}
+
+tensor_ref step_scope::keep(dtype type, const dims& shape) {
+  std::byte* const memory = memory_->keep(bytes_of(shape, size_of(type)), place_);
+  return {memory, type, shape, contiguous_strides(shape)};
 }
 
 std::size_t step_scope::bytes_of(const dims& shape, std::size_t element_bytes) const {

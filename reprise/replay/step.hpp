@@ -14,16 +14,11 @@
 
 #include "reprise/base/error.hpp"
 #include "reprise/device/device.hpp"
+#include "reprise/replay/marks.hpp"
 #include "reprise/replay/run_memory.hpp"
 #include "reprise/replay/signature.hpp"
 
 namespace reprise {
-
-// A named place in a model: {"resid_pre", 5}.
-struct point {
-  std::string_view kind;
-  int layer = 0;
-};
 
 // Random numbers of one call of draws(): kernels read {seed, counter} and add the offset.
 struct random_base {
@@ -47,14 +42,12 @@ class branch_scope {
   mutable std::span<std::byte> workspace_;
 };
 
-class step_scope;
+// The branch of a graph that a body is captured into, for what it enqueues aside.
+struct aside_branch {
+  explicit aside_branch(device_ref device) : side{device}, crossing{device} {}
 
-// Told of each mark as the body passes it; may enqueue work of its own on the scope's stream. While
-// one is installed, steps run eagerly.
-class mark_observer {
- public:
-  virtual ~mark_observer() = default;
-  virtual void on_mark(step_scope& run, point where, const tensor_ref& what) = 0;
+  stream side;
+  event crossing;
 };
 
 // What the work of a break is called with: the run's stream, on which it enqueues or for which it
@@ -69,20 +62,28 @@ struct run_inputs {
   std::uint64_t given = 0;          // bit i: input i is there
   std::uint64_t direct = 0;         // bit i: input i lies behind its word
   const std::uint64_t* random_words = nullptr;
+  replay_id run = replay_id::none;  // of an eager run; none where it is not one run of its own
 };
 
 // One run of a body. Only valid inside the body.
 class step_scope {
  public:
-  // `breaks` and `observers` outlive the scope.
+  // All that is given outlives the scope. `beside` is null where there is no branch to take.
   step_scope(const signature& declared, site at, run_memory& memory, run_inputs inputs,
-             const break_taker& breaks, std::span<const std::shared_ptr<mark_observer>> observers);
+             const break_taker& breaks, std::span<const std::shared_ptr<mark_observer>> observers,
+             aside_branch* beside = nullptr);
 
   operator stream_ref() const { return run_; }
   workspace_ref workspace() const { return run_.workspace(); }
   break_ref breaks() const;
   // On a stream that the body has forked: const auto branch = run.on(side); launch(branch, …).
   branch_scope on(stream_ref branch) const { return {branch, *memory_}; }
+  // Where the body enqueues what nothing else in it waits for: a weight's gradient, beside the
+  // chain of those of inputs. It comes behind all that is enqueued on the run by now, what was
+  // enqueued aside before, and ahead of whatever follows the body; nothing in the body writes what
+  // it touches after this call. In a recording it is a branch of the graph, elsewhere the run
+  // itself. Valid until the body ends.
+  const branch_scope& aside();
 
   // Whether the call has bound an optional input.
   template <element T>
@@ -123,18 +124,25 @@ class step_scope {
   // that this run has reserved. Throws usage_error when the signature names no counter.
   random_base draws(std::uint64_t count);
 
+  // Without types, for rooms that run bodies of their own kind on a step's run (reprise/grad).
+  const tensor_ref& input_at(int slot, signature_id of) const;
+  tensor_ref make_output(int slot, signature_id of, const dims& shape);
+  // Memory that lasts until the recording's next replay.
+  tensor_ref keep(dtype type, const dims& shape);
+  const run_inputs& inputs() const { return inputs_; }
+
   // "this tensor is resid_pre 5": free unless somebody observes.
   void mark(point where, const tensor_ref& what) {
     for (const auto& observer : observers_) observer->on_mark(*this, where, what);
   }
 
+  // What was enqueued aside comes ahead of whatever is enqueued on the run from here on.
+  void join_aside();
   // The outputs made, by slot. Throws usage_error when one is missing.
   std::vector<tensor_ref> finish() const;
   std::uint64_t drawn() const { return drawn_; }
 
  private:
-  const tensor_ref& input_at(int slot, signature_id of) const;
-  tensor_ref make_output(int slot, signature_id of, const dims& shape);
   // Throws usage_error where an extent is open, or the bytes are more than any device has.
   std::size_t bytes_of(const dims& shape, std::size_t element_bytes) const;
 
@@ -147,6 +155,8 @@ class step_scope {
   std::span<const std::shared_ptr<mark_observer>> observers_;
   std::source_location place_;
   std::vector<tensor_ref> outputs_;
+  aside_branch* beside_;
+  std::optional<branch_scope> aside_;
 };
 
 // Why a step is never captured: "prefill". It becomes the rule of its eager runs' reason.

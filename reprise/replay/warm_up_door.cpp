@@ -11,9 +11,10 @@ namespace reprise {
 
 namespace {
 
+// What lies behind a word is no part of what the word is a part of.
 bool covers(const declared_write& declared, const access& touched) {
   const auto* begin = static_cast<const std::byte*>(touched.begin);
-  return begin >= declared.where.data &&
+  return !touched.indirect && begin >= declared.where.data &&
          begin + touched.bytes <= declared.where.data + declared.where.bytes();
 }
 
@@ -38,7 +39,9 @@ void warm_up_door::see(stream_ref stream, const work& what) {
 }
 
 void warm_up_door::pass(const work& what, const access& touched) {
-  if (own_.contains(touched.begin, touched.bytes)) return;
+  if (touched.indirect) refuse_input(what, touched);
+  // A word of the run itself says where; what it says there, the caller of the run has put in.
+  if (own_.contains(touched.begin, bytes_at_begin(touched))) return;
   for (const declared_write& declared : declared_.writes()) {
     if (!covers(declared, touched)) continue;
     if (declared.restored || saves_overwrites_) save(declared);
@@ -50,6 +53,17 @@ void warm_up_door::pass(const work& what, const access& touched) {
                   "signature does not name; name them as state or overwrites, or use "
                   "the run's scratch",
                   declared_.name(), name_of(what.kind), what.label, touched.bytes)};
+}
+
+void warm_up_door::refuse_input(const work& what, const access& touched) const {
+  if (layout_ == nullptr || REPRISE_MUTANT(direct_inputs_are_written)) return;
+  for (std::size_t slot = 0; slot < layout_->inputs(); ++slot) {
+    if (!layout_->is_direct(slot) || staged_ + layout_->offset(slot) != touched.begin) continue;
+    throw usage_error{fmt::format(
+        "step '{}': {} '{}' writes to the direct input '{}', which is the caller's; write to an "
+        "output, or name that memory as state",
+        declared_.name(), name_of(what.kind), what.label, declared_.inputs()[slot].name)};
+  }
 }
 
 void warm_up_door::save(const declared_write& state) {

@@ -58,6 +58,7 @@ class adversary final : public engine, public host_scheduler, public fault_liste
   }
   bool watches_memory() const override { return options_.watches_memory; }
   void note(stream_id stream, const block_note& what) noexcept override;
+  void acquired(const std::byte* word) noexcept override;
 
   void open(stream_id stream, std::uint64_t number, place from) override;
   void close(stream_id stream) noexcept override;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/mutant.hpp"
 #include "reprise/sim/adversary.hpp"
 
 namespace reprise::sim {
@@ -75,6 +76,15 @@ void adversary::note(stream_id stream, const block_note& what) noexcept {
   const item_ref made = next_on(found->second);
   made->notes.push_back(std::move(stored));
   enqueue(made);
+}
+
+// Of all that came before the work, only what its own lane knows for sure: the host may know more,
+// and is held to less.
+void adversary::acquired(const std::byte* word) noexcept {
+  if (!options_.watches_memory || is_stranger("read a word")) return;
+  const lane_place writer = memory_.writer_of(word);
+  if (writer.step == 0 || REPRISE_MUTANT(sim_acquired_word_orders_nothing)) return;
+  known_.advance_to(writer);
 }
 
 void adversary::host_touches(const void* begin, std::size_t bytes, bool writes, place from) {

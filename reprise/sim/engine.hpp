@@ -39,6 +39,9 @@ class engine {
   virtual bool watches_memory() const = 0;
   virtual void note(stream_id stream, const block_note& what) noexcept = 0;
 
+  // See the seam: the host comes behind whoever wrote the word last.
+  virtual void acquired(const std::byte*) noexcept {}
+
   // Streams and events of eager work; `number` is for people.
   virtual void open(stream_id stream, std::uint64_t number, place from) = 0;
   virtual void close(stream_id stream) noexcept = 0;  // behind its work

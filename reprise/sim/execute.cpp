@@ -148,7 +148,8 @@ void adversary::execute_kernel(const item& one, const work& what) {
       for (const access& a : what.accesses) {
         if (range.writes && !a.writes) continue;
         const auto cover = [&](const std::byte* from, std::size_t bytes) {
-          if (from > covered || covered >= from + bytes) return;
+          // Behind a word that is null lies nothing.
+          if (from == nullptr || from > covered || covered >= from + bytes) return;
           covered = std::min(end, from + bytes);
           further = true;
         };

@@ -247,7 +247,11 @@ void adversary::pause() {
 
 void adversary::yield(void* self) {
   auto& me = *static_cast<adversary*>(self);
-  if (me.turns_.number() != 0) me.turns_.hand_over(me.dice_);
+  if (me.turns_.number() == 0) return;
+  // Who has the mutex may wait for work that nobody has run yet; and two who wait for it would hand
+  // over to each other alone.
+  if (me.dice_.chance(128)) me.step();
+  if (!me.turns_.hand_over(me.dice_)) me.step();
 }
 
 bool adversary::takes(std::string_view) {

@@ -33,6 +33,7 @@ class simulated_device : public device_api {
   }
   host_scheduler* threads() override { return engine_->threads(); }
   void note(stream_id, const block_note&) noexcept override;
+  void acquired(const std::byte* word) noexcept override { engine_->acquired(word); }
 
   stream_id create_stream(place from) override;
   void destroy(stream_id stream) noexcept override;

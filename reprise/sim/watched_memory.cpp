@@ -142,6 +142,14 @@ std::uint64_t watched_memory::writers_of(const std::byte* begin, std::size_t byt
   return all;
 }
 
+lane_place watched_memory::writer_of(const std::byte* at) const {
+  lane_place writer;
+  if (const block* const of = find(at, 1)) {
+    for_each_part(*of, at, 1, [&](const segment& part) { writer = part.written.at; });
+  }
+  return writer;
+}
+
 // A segment begins at `at` from now on, unless the block ends there.
 watched_memory::segments::iterator watched_memory::split(block& of, std::size_t at) {
   if (at >= of.bytes) return of.parts.end();

@@ -73,6 +73,8 @@ class watched_memory {
   std::size_t blocks() const { return live_.size(); }
   // Which works wrote these bytes last, as a number that changes when another one does.
   std::uint64_t writers_of(const std::byte* begin, std::size_t bytes) const;
+  // Who wrote this byte last, in whatever block it lies; step 0: nobody.
+  lane_place writer_of(const std::byte* at) const;
 
   using teller = std::function<void(const trespass&)>;
 

@@ -118,6 +118,91 @@ TEST_F(bench_command_test, cache_says_nothing_of_the_misses_that_it_plans) {
   EXPECT_EQ(quiet.err, "");
 }
 
+TEST_F(bench_command_test, grad_writes_each_figure_beside_its_floor_and_the_calls_that_it_took) {
+  const std::string command = "bench grad --device cpu --rounds 2 --frames 2,5 --ops 3 --steps 2";
+  const nlohmann::json value = json_of(command);
+  EXPECT_EQ(value.at("bench"), "grad");
+  EXPECT_EQ(value.at("command"), "reprise " + command);
+  EXPECT_EQ(value.at("rounds"), 2);
+  EXPECT_EQ(value.at("input_bytes"), 64 << 10);
+  EXPECT_EQ(value.at("parameter_bytes"), 4 << 20);
+  EXPECT_TRUE(value.at("no_bare_because").is_string());
+  EXPECT_TRUE(value.at("forward_same_within_spread_at_all_frames").is_boolean());
+  std::map<std::string, nlohmann::json> figures;
+  for (const nlohmann::json& figure : value.at("figures")) {
+    figures[figure.at("what")] = figure;
+    EXPECT_EQ(figure.at("us").at("count"), 2);
+    EXPECT_TRUE(figure.at("floor").is_string());
+    EXPECT_GE(figure.at("planned_per_call").at("launch"), 0);
+  }
+  EXPECT_EQ(figures.size(), 21U);
+  const nlohmann::json& forward = figures.at("forward replay, 16 inputs");
+  EXPECT_EQ(forward.at("limit_us"), 5.0);
+  EXPECT_TRUE(forward.at("floor_us").is_null()) << "there is no bare launch here";
+  EXPECT_EQ(forward.at("seam_calls_per_call"), (nlohmann::json{{"launch", 1.0}}));
+  EXPECT_TRUE(figures.at("stale backward").at("adds_us").is_number());
+  ASSERT_EQ(value.at("training_steps").size(), 4U);
+  EXPECT_EQ(value.at("training_steps").at(3).at("forwards_per_step"), 3);
+  EXPECT_EQ(value.at("training_steps").at(3).at("with_device_us").at("count"), 2);
+  EXPECT_EQ(value.at("op_lives").at("lengths_alive").at("listed_ops"), 3);
+  EXPECT_EQ(value.at("op_lives").at("lengths_at_end"),
+            (nlohmann::json{{"listed_ops", 0}, {"frames", 0}, {"pools", 0}, {"budget_bytes", 0}}));
+  EXPECT_EQ(value.at("op_lives").at("within"), true);
+  for (const nlohmann::json& op : value.at("ops")) {
+    EXPECT_EQ(op.at("calls"), op.at("planned"));
+    EXPECT_EQ(op.at("bitwise_equal"), true);
+  }
+}
+
+TEST_F(bench_command_test, sdm_writes_each_figure_beside_its_floor_and_leaves_limits_to_a_gpu) {
+  const nlohmann::json value = json_of("bench sdm --device cpu --rounds 1 --no-growth");
+  EXPECT_EQ(value.at("bench"), "sdm");
+  EXPECT_EQ(value.at("command"),
+            "reprise bench sdm --device cpu --rounds 1 --sizes small --no-growth");
+  EXPECT_GT(value.at("copies").at("bytes_per_us"), 0);
+  ASSERT_EQ(value.at("sizes").size(), 1U);
+  const nlohmann::json& size = value.at("sizes").at(0);
+  EXPECT_EQ(size.at("name"), "small");
+  EXPECT_EQ(size.at("slots"), 1024);
+  std::map<std::string, nlohmann::json> figures;
+  for (const nlohmann::json& figure : size.at("figures")) figures[figure.at("what")] = figure;
+  EXPECT_EQ(figures.size(), 19U);
+  const nlohmann::json& op = figures.at("op forward and backward");
+  EXPECT_EQ(op.at("measured_us").at("count"), 1);
+  EXPECT_EQ(op.at("floor_bytes"), 256 * (96 * 512 + 6 * 1024));
+  EXPECT_GT(op.at("over_floor"), 0);
+  EXPECT_TRUE(op.at("limit").is_null());
+  EXPECT_TRUE(figures.at("op backward without whole-bank passes").at("measured_us").is_null());
+  const nlohmann::json& layer = figures.at("layer forward and backward");
+  EXPECT_EQ(layer.at("limit"), 350.0);
+  EXPECT_TRUE(layer.at("within").is_null()) << "nobody judges a CPU";
+  EXPECT_TRUE(layer.at("floor_us").is_null());
+  ASSERT_EQ(size.at("held_bytes").size(), 2U);
+  EXPECT_GT(size.at("held_bytes").at(0).at("op"), 0);
+  EXPECT_TRUE(size.at("held_bytes").at(0).at("device").is_null());
+  EXPECT_EQ(value.at("decode").at("figures").size(), 2U);
+  EXPECT_TRUE(value.at("growth").is_null());
+  EXPECT_EQ(value.at("ops").size(), 4U);
+  for (const nlohmann::json& one : value.at("ops")) {
+    EXPECT_EQ(one.at("calls"), one.at("planned"));
+    EXPECT_EQ(one.at("bitwise_equal"), true);
+  }
+  EXPECT_EQ(value.at("steps").size(), 6U);
+  for (const nlohmann::json& one : value.at("steps")) {
+    EXPECT_EQ(one.at("bitwise_equal"), true);
+    EXPECT_EQ(one.at("calls").at("captured"), 1);
+  }
+}
+
+TEST_F(bench_command_test, sdm_says_which_sizes_it_took_and_what_slots_cost) {
+  const run_result text = run("bench sdm --device cpu --rounds 1");
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_NE(text.out.find("the small size alone, since this is no GPU"), std::string::npos)
+      << text.out;
+  EXPECT_NE(text.out.find("at most 350: not judged"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("     16384"), std::string::npos) << text.out;
+}
+
 TEST_F(bench_command_test, decode_writes_a_row_for_each_batch_with_its_floor_and_its_counts) {
   const nlohmann::json value =
       json_of("bench decode --device cpu --batch-sizes 1,2 --tokens 3 --context 8");
@@ -214,6 +299,17 @@ TEST_F(bench_command_test, wrong_words_are_one_line_and_exit_2) {
     expect_refused(std::string{"bench cache "} + option + " 0", option);
   }
   expect_refused("bench cache --json /nowhere/x.json", "/nowhere/x.json");
+  for (const char* option : {"--rounds", "--frames", "--ops", "--steps"}) {
+    expect_refused(std::string{"bench grad "} + option + " 0", option);
+  }
+  expect_refused("bench grad --frames 10,x", "x");
+  expect_refused("bench grad --json /nowhere/x.json", "/nowhere/x.json");
+  expect_refused("bench sdm --rounds 0", "--rounds");
+  expect_refused("bench sdm --rounds x", "x");
+  expect_refused("bench sdm --sizes middle", "'middle'");
+  expect_refused("bench sdm --sizes small,x", "'x'");
+  expect_refused("bench sdm --device cuda:9", "cuda:9");
+  expect_refused("bench sdm --json /nowhere/x.json", "/nowhere/x.json");
   expect_refused("bench decode --batch-sizes 0", "--batch-sizes");
   expect_refused("bench decode --batch-sizes 1,x", "x");
   expect_refused("bench decode --tokens 0", "--tokens");
@@ -228,8 +324,8 @@ TEST_F(bench_command_test, wrong_words_are_one_line_and_exit_2) {
 }
 
 TEST_F(bench_command_test, help_has_an_example_for_each_bench) {
-  for (const char* verb :
-       {"bench ", "bench cache ", "bench decode ", "bench replay ", "bench sim "}) {
+  for (const char* verb : {"bench ", "bench cache ", "bench decode ", "bench grad ",
+                           "bench replay ", "bench sdm ", "bench sim "}) {
     const run_result result = run(std::string{verb} + "--help");
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_NE(result.out.find("Example: reprise bench"), std::string::npos) << verb;

@@ -54,6 +54,46 @@ TEST_F(command_test, json_on_stdout_is_one_value_with_the_fields_that_are_promis
   EXPECT_NE(result.err.find("of the world"), std::string::npos) << "people read on stderr";
 }
 
+TEST_F(command_test, a_watched_run_says_the_same_and_counts_what_it_took) {
+  const auto metrics = folder / "metrics.txt";
+  for (const std::string when_full : {"wait", "drop"}) {
+    const run_result result =
+        run("run decode --device cpu --model " + model() +
+            " --prompt 'In the beginning ' --prompt x --tokens 20 --json --watch 'resid_pre:*' "
+            "--rows last --when-full " +
+            when_full + " --metrics " + metrics.string());
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const nlohmann::json value = nlohmann::json::parse(result.out);
+    EXPECT_EQ(value.at("steps"), (nlohmann::json{{"captured", 1}, {"replayed", 18}, {"eager", 2}}));
+    const nlohmann::json& taps = value.at("taps");
+    const std::uint64_t layers = taps.at("points").size();
+    EXPECT_EQ(taps.at("records"), layers * 40);
+    EXPECT_EQ(taps.at("lost"), 0);
+    EXPECT_EQ(taps.at("dropped"), 0);
+    EXPECT_EQ(taps.at("points").at("resid_pre:0"), 40);
+    EXPECT_EQ(taps.at("requests").at("0"), layers * 20);
+    EXPECT_NE(contents(metrics).find("reprise_tap_records_total " + std::to_string(layers * 40)),
+              std::string::npos);
+  }
+}
+
+TEST_F(command_test, what_cannot_be_watched_gets_one_line_and_nothing_runs) {
+  const std::string watched = "run decode --device cpu --model " + model() + " --tokens 2 ";
+  const std::pair<const char*, const char*> cases[] = {
+      {"--watch resid_pst:0", "'resid_pst:0' is no point of this model; it marks resid_pre:0-"},
+      {"--watch resid_pre:99", "'resid_pre:99' is no point"},
+      {"--watch resid_pre:3-1", "ends before it begins"},
+      {"--watch '*' --rows some", "--rows some: give all or last"},
+      {"--watch '*' --when-full never", "--when-full never: give wait or drop"},
+  };
+  for (const auto& [typed, part] : cases) {
+    const run_result result = run(watched + typed);
+    EXPECT_EQ(result.exit_code, 2) << typed;
+    EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
+    EXPECT_TRUE(result.out.empty()) << result.out;
+  }
+}
+
 TEST_F(command_test, json_to_a_file_leaves_stdout_empty_and_quiet_leaves_stderr_empty_too) {
   const auto file = folder / "out.json";
   const run_result result = run("run decode --device cpu --model " + model() +

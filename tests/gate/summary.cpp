@@ -30,8 +30,10 @@ struct expected_run {
 constexpr int tokens = 96;
 
 // A tool of compute-sanitizer and the test that it watches.
-constexpr std::array watched{"memcheck_replay_test", "memcheck_conformance_test",
-                             "racecheck_replay_test", "initcheck_replay_test"};
+constexpr std::array watched{
+    "memcheck_replay_test",  "memcheck_conformance_test", "memcheck_grad_test",
+    "racecheck_replay_test", "initcheck_replay_test",     "racecheck_nn_test",
+    "memcheck_ops_test",     "racecheck_sdm_test",        "memcheck_sdm_test"};
 
 constexpr std::array<expected_run, 6> runs{{
     {"one", 1, false, true, false, "one_eager"},

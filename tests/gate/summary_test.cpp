@@ -26,8 +26,10 @@ json decoded(json requests, int captured, int replayed, int eager) {
           {"requests", std::move(requests)}};
 }
 
-constexpr const char* sanitizer_runs[] = {"memcheck_replay_test", "memcheck_conformance_test",
-                                          "racecheck_replay_test", "initcheck_replay_test"};
+constexpr const char* sanitizer_runs[] = {
+    "memcheck_replay_test",  "memcheck_conformance_test", "memcheck_grad_test",
+    "racecheck_replay_test", "initcheck_replay_test",     "racecheck_nn_test",
+    "memcheck_ops_test",     "racecheck_sdm_test",        "memcheck_sdm_test"};
 
 // A results folder of a good day; tests spoil one thing of it.
 class gate_summary : public testing::Test {

@@ -15,12 +15,13 @@ struct arrows {
 // The house as docs/architecture.md draws it, top to bottom. A path of arrows is a permission.
 const std::vector<arrows>& house() {
   static const std::vector<arrows> table{
-      {"platform", {"sim", "cuda", "trace", "ops", "nn", "replay", "tap"}},
+      {"platform", {"sim", "cuda", "trace", "ops", "sdm", "nn", "grad", "replay", "tap"}},
       {"tap", {"replay", "toggle", "records"}},
       {"records", {"formats", "telemetry"}},
-      {"train", {"grad"}},
+      {"train", {"nn"}},
+      {"sdm", {"nn"}},
       {"nn", {"grad", "ops"}},
-      {"grad", {"replay"}},
+      {"grad", {"replay", "ops"}},
       {"loop", {"replay"}},
       {"replay", {"kernel"}},
       {"toggle", {"device"}},

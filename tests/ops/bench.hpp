@@ -20,6 +20,7 @@
 #include "reprise/device/memory.hpp"
 #include "reprise/kernel/launch.hpp"
 #include "tests/support/devices.hpp"
+#include "tests/support/lending_stream.hpp"
 
 namespace reprise::test {
 
@@ -108,25 +109,6 @@ class op_bench {
   device device_;
   pool pool_;
   stream stream_;
-};
-
-// A stream that lends the workspace a kernel asks for, as a step's run does.
-class lending_stream {
- public:
-  explicit lending_stream(const stream& on) : stream_{on}, pool_{on.device()} {}
-  operator stream_ref() const { return stream_; }
-  workspace_ref workspace() const { return {&take, const_cast<lending_stream*>(this)}; }
-
- private:
-  static std::span<std::byte> take(void* self, std::size_t bytes) {
-    auto& lender = *static_cast<lending_stream*>(self);
-    lender.lent_ = block{lender.pool_, bytes, lender.stream_};
-    return {lender.lent_.data(), bytes};
-  }
-
-  stream_ref stream_;
-  pool pool_;
-  block lent_;
 };
 
 // Suites over every device: TEST_P(some_op, …) with bench().

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "reprise/grad/bring.hpp"
 #include "reprise/ops/argmax.hpp"
 #include "reprise/ops/attention.hpp"
 #include "reprise/ops/bias_add.hpp"
@@ -19,7 +20,10 @@
 #include "reprise/ops/flow.hpp"
 #include "reprise/ops/gelu.hpp"
 #include "reprise/ops/layer_norm.hpp"
+#include "reprise/ops/linear.hpp"
 #include "reprise/ops/matmul.hpp"
+#include "reprise/ops/narrowing.hpp"
+#include "reprise/ops/put_gradient.hpp"
 #include "reprise/ops/random.hpp"
 #include "reprise/ops/random_uniform.hpp"
 #include "reprise/ops/rms_norm.hpp"
@@ -29,20 +33,13 @@
 #include "reprise/ops/switch_nodes.hpp"
 #include "reprise/ops/timestep_embedding.hpp"
 #include "reprise/replay/stage_inputs.hpp"
+#include "reprise/tap/move_span.hpp"
+#include "reprise/tap/publish_rows.hpp"
 #include "tests/ops/bench.hpp"
+#include "tests/ops/every_training_kernel.hpp"
+#include "tests/sdm/every_sdm_kernel.hpp"
 
 namespace reprise::test {
-
-template <class T>
-view<T> all(std::vector<T>& values) {
-  return {values.data(), values.size()};
-}
-template <class T>
-view<const T> all(const std::vector<T>& values) {
-  return {values.data(), values.size()};
-}
-
-using tokens = std::vector<std::int32_t>;
 
 template <class A, class W, class Runner>
 void run_matmuls(Runner& with) {
@@ -53,6 +50,55 @@ void run_matmuls(Runner& with) {
     auto y = random_values<A>(static_cast<std::size_t>(m * n), 3);
     with.run(matmul<A, W>, read<A>{all(x)}, read<W>{all(w)}, write<A>{all(y)}, n, k);
     with.run(matmul_add<A, W>, read<A>{all(x)}, read<W>{all(w)}, inout<A>{all(y)}, n, k);
+  }
+}
+
+// The rule is `add`: the one under which a gradient is both read and written.
+template <class A, class Runner>
+void run_linears(Runner& with) {
+  const std::vector<std::int32_t> add{static_cast<std::int32_t>(gradient_rule::add)};
+  for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{
+           {1, 1, 1}, {2, 19, 37}, {67, 5, 16}, {130, 70, 65}}) {
+    for (const auto precision : {matrix_precision::full, matrix_precision::tf32}) {
+      const auto x = random_values<A>(static_cast<std::size_t>(m * k), 22);
+      const auto w = random_values<A>(static_cast<std::size_t>(n * k), 23);
+      const auto bias = random_values<float>(static_cast<std::size_t>(n), 24);
+      const auto dy = random_values<A>(static_cast<std::size_t>(m * n), 25);
+      std::vector<float> y(static_cast<std::size_t>(m * n), 9.0F);
+      std::vector<float> dx(x.size(), 9.0F);
+      auto dw = random_values<float>(w.size(), 26);
+      with.run(linear<A>, read<A>{all(x)}, read<A>{all(w)}, read<float>{all(bias)},
+               write<float>{all(y)}, n, k, precision);
+      with.run(linear_input_grad<A>, read<A>{all(dy)}, read<A>{all(w)}, write<float>{all(dx)}, n, k,
+               precision);
+      with.run(linear_weight_grad<A>, read<A>{all(dy)}, read<A>{all(x)}, inout<float>{all(dw)},
+               read<std::int32_t>{all(add)}, n, k, precision);
+    }
+  }
+}
+
+template <class Runner>
+void run_gradients(Runner& with) {
+  const std::vector<std::int32_t> add{static_cast<std::int32_t>(gradient_rule::add)};
+  for (const auto precision : {matrix_precision::full, matrix_precision::tf32}) {
+    const auto dy = random_values<float>(70U * 33U, 46);
+    const auto x = random_values<float>(70U * 18U, 47);
+    auto dw = random_values<float>(33U * 18U, 48);
+    auto db = random_values<float>(33U, 49);
+    const std::vector<std::int32_t> for_bias = add;
+    with.run(linear_parameter_grads, read<float>{all(dy)}, read<float>{all(x)},
+             inout<float>{all(dw)}, inout<float>{all(db)}, read<std::int32_t>{all(add)},
+             read<std::int32_t>{all(for_bias)}, std::int64_t{33}, std::int64_t{18}, precision);
+  }
+  for (const auto& [m, n] : std::vector<std::array<std::size_t, 2>>{{1, 1}, {130, 70}}) {
+    const auto dy = random_values<float>(m * n, 27);
+    auto db = random_values<float>(n, 28);
+    with.run(column_sum, read<float>{all(dy)}, inout<float>{all(db)}, read<std::int32_t>{all(add)},
+             static_cast<std::int64_t>(n));
+    auto grad = random_values<float>(m * n, 29);
+    with.run(put_gradient, read<float>{all(dy)}, inout<float>{all(grad)}, gradient_rule::add);
+    std::vector<bf16> narrowed(m * n, narrow<bf16>(9.0F));
+    with.run(narrow_to_bf16, read<float>{all(dy)}, write<bf16>{all(narrowed)});
   }
 }
 
@@ -199,6 +245,34 @@ void run_staging(Runner& with) {
 }
 
 template <class Runner>
+void run_bringing(Runner& with) {
+  for (const std::size_t bytes : {1U, 16U, 1000U}) {
+    const std::vector<std::uint8_t> from(bytes, 7);
+    std::vector<std::uint8_t> to(bytes);
+    with.run(bring, read<std::uint8_t>{all(from)}, write<std::uint8_t>{all(to)});
+  }
+}
+
+// Two rows by the limit and one by the table, across the end of the ring.
+template <class Runner>
+void run_publishing(Runner& with) {
+  std::vector<std::uint8_t> source(80);
+  for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::uint8_t>(i * 29);
+  const std::vector<std::int64_t> limit{2};
+  const std::vector<std::uint64_t> plan{112, 128, 64, 1, 3, 9, 8, 0, 2, 0, 1, 3, 1};
+  std::vector<std::uint8_t> ring(128, 0xee);
+  std::vector<std::uint64_t> publications(2);
+  std::vector<std::uint64_t> arrivals{0};
+  with.run(publish_rows, read<std::uint8_t>{all(source)}, read<std::int64_t>{all(limit)},
+           read<std::uint64_t>{all(plan)}, write<std::uint8_t>{all(ring)},
+           write<std::uint64_t>{all(publications)}, inout<std::uint64_t>{all(arrivals)},
+           std::uint64_t{0}, std::uint64_t{5}, std::uint64_t{20});
+  std::vector<std::uint8_t> moved(ring.size());
+  with.run(move_span, read<std::uint8_t>{all(std::as_const(ring))},
+           write<std::uint8_t>{all(moved)});
+}
+
+template <class Runner>
 void run_every_kernel(Runner& with) {
   each_pair([&]<class A, class W>(types<A, W>) {
     run_matmuls<A, W>(with);
@@ -207,10 +281,17 @@ void run_every_kernel(Runner& with) {
   });
   run_elementwise<float>(with);
   run_elementwise<bf16>(with);
+  run_linears<float>(with);
+  run_linears<bf16>(with);
+  run_gradients(with);
   run_denoiser_ops(with);
+  run_every_training_kernel(with);
+  run_every_sdm_kernel(with);
   run_choices(with);
   run_switches(with);
   run_staging(with);
+  run_bringing(with);
+  run_publishing(with);
 }
 
 }  // namespace reprise::test

@@ -20,6 +20,24 @@ std::vector<float> normed(op_bench& bench, const std::vector<float>& x,
   return bench.take(to);
 }
 
+struct kept_norm {
+  std::vector<float> y;
+  std::vector<float> stats;
+};
+
+kept_norm normed_and_kept(op_bench& bench, const std::vector<float>& x,
+                          const std::vector<float>& gain, const std::vector<float>& bias) {
+  const auto xs = bench.put(x);
+  const auto gains = bench.put(gain);
+  const auto biases = bench.put(bias);
+  const auto to = bench.room<float>(x.size());
+  const auto stats = bench.room<float>(2 * x.size() / gain.size());
+  launch(bench.on(), layer_norm_saving, read<float>{xs.span()}, read<float>{gains.span()},
+         read<float>{biases.span()}, write<float>{to.span()}, write<float>{stats.span()},
+         static_cast<std::int64_t>(gain.size()), epsilon);
+  return {bench.take(to), bench.take(stats)};
+}
+
 std::vector<double> reference(const std::vector<float>& x, const std::vector<float>& gain,
                               const std::vector<float>& bias) {
   const std::size_t width = gain.size();
@@ -72,6 +90,52 @@ TEST_P(layer_norm_op, a_row_has_the_bits_it_has_alone) {
                        rows_from(together, row, width));
     }
   }
+}
+
+TEST_P(layer_norm_op, saving_gives_the_same_bits_and_keeps_mean_and_inverse_deviation) {
+  for (const std::size_t width : widths) {
+    SCOPED_TRACE(width);
+    const auto x = random_values<float>(9 * width, 16, 3.0F);
+    const auto gain = random_values<float>(width, 17);
+    const auto bias = random_values<float>(width, 18);
+    const kept_norm kept = normed_and_kept(bench(), x, gain, bias);
+    expect_same_bits(kept.y, normed(bench(), x, gain, bias));
+    // What a gain of 1 and a bias of 0 leave is the row in these units.
+    const auto units =
+        normed(bench(), x, std::vector<float>(width, 1.0F), std::vector<float>(width, 0.0F));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::size_t row = i / width;
+      ASSERT_EQ((x[i] - kept.stats[2 * row]) * kept.stats[2 * row + 1], units[i]) << i;
+    }
+    for (std::size_t row = 0; row < 9; ++row) {
+      double mean = 0;
+      for (const float value : row_of(x, row, width)) mean += static_cast<double>(value);
+      EXPECT_NEAR(static_cast<double>(kept.stats[2 * row]), mean / static_cast<double>(width),
+                  1e-5);
+      expect_same_bits(normed_and_kept(bench(), row_of(x, row, width), gain, bias).stats,
+                       row_of(kept.stats, row, 2));
+    }
+  }
+  EXPECT_TRUE(normed_and_kept(bench(), {}, {1, 2}, {3, 4}).stats.empty());
+}
+
+TEST_P(layer_norm_op, saving_works_in_place_and_refuses_stats_of_another_size) {
+  const auto x = random_values<float>(3 * 100, 19);
+  const auto gain = random_values<float>(100, 20);
+  const auto bias = random_values<float>(100, 21);
+  const auto xs = bench().put(x);
+  const auto gains = bench().put(gain);
+  const auto biases = bench().put(bias);
+  const auto stats = bench().room<float>(8);
+  const auto run = [&](std::size_t kept) {
+    launch(bench().on(), layer_norm_saving, read<float>{xs.span()}, read<float>{gains.span()},
+           read<float>{biases.span()}, write<float>{xs.span()},
+           write<float>{stats.span().subview(0, kept)}, 100, epsilon);
+  };
+  EXPECT_THROW(run(3), usage_error);
+  EXPECT_THROW(run(8), usage_error);
+  run(6);
+  expect_same_bits(bench().take(xs), normed(bench(), x, gain, bias));
 }
 
 TEST_P(layer_norm_op, works_in_place) {
@@ -134,6 +198,8 @@ TEST(layer_norm, cuda_gives_the_bits_of_the_cpu) {
       const auto gain = random_values<float>(width, 14);
       const auto bias = random_values<float>(width, 15);
       expect_same_bits(normed(cuda, x, gain, bias), normed(cpu, x, gain, bias));
+      expect_same_bits(normed_and_kept(cuda, x, gain, bias).stats,
+                       normed_and_kept(cpu, x, gain, bias).stats);
     }
   }
 }

@@ -121,6 +121,29 @@ TEST(exp, each_lane_of_every_vector_has_the_bits_of_the_scalar) {
   }
 }
 
+TEST(log, is_within_one_ulp_of_every_positive_number) {
+  double worst = 0;
+  const auto check = [&](float x) {
+    if (x != 1.0f) worst = std::max(worst, ulps(math::log(x), std::log(double{x})));
+  };
+  each_float(std::numeric_limits<float>::denorm_min(), 0.5f, check);
+  each_float(0.5f, 2.0f, check);
+  each_float(2.0f, std::numeric_limits<float>::max(), check);
+  for (float x = 0.999f; x < 1.001f; x = std::nextafter(x, 2.0f)) check(x);
+  EXPECT_LE(worst, 1.0);
+}
+
+TEST(log, ends_as_it_should) {
+  EXPECT_EQ(math::log(1.0f), 0.0f);
+  EXPECT_FALSE(std::signbit(math::log(1.0f)));
+  EXPECT_EQ(math::log(0.0f), -infinity);
+  EXPECT_EQ(math::log(-0.0f), -infinity);
+  EXPECT_EQ(math::log(infinity), infinity);
+  for (const float x : {-1e-45f, -1.0f, -infinity}) EXPECT_TRUE(std::isnan(math::log(x))) << x;
+  const float nan = std::bit_cast<float>(0xffc01234u);
+  EXPECT_EQ(std::bit_cast<std::uint32_t>(math::log(nan)), 0xffc01234u);
+}
+
 TEST(sincos, is_within_a_rounding_for_angles_up_to_a_million) {
   double worst = 0;
   each_float(1e-10f, 1e6f, [&](float x) {

@@ -45,6 +45,10 @@ TEST_P(input_ring_on, brings_inputs_of_every_size_whole) {
         on_.work, step_.what, {step_.a.from_host(a), step_.b.from_host(b), step_.c.from_host(c)});
     ASSERT_TRUE(done.made.has_value());
     ASSERT_GT(done.made->staging_slots(), 0U);
+    ASSERT_EQ(done.first.how, ran::captured);
+    ASSERT_EQ(read_back(on_.work, done.first[step_.of_a].get()), a);
+    ASSERT_EQ(read_back(on_.work, done.first[step_.of_b].get()), b);
+    ASSERT_EQ(read_back(on_.work, done.first[step_.of_c].get()), c);
     for (int i = 0; i < 40; ++i) {
       a[static_cast<std::size_t>(i) % size] += 0.5F;
       a.back() = static_cast<float>(i);
@@ -71,6 +75,9 @@ TEST_P(input_ring_on, leaves_inputs_on_the_device_where_they_were_copied) {
   recorded done = maker_.record(
       on_.work, step_.what, {step_.a.from_host(a), step_.b(device_b.all()), step_.c.from_host(c)});
   ASSERT_TRUE(done.made.has_value());
+  EXPECT_EQ(read_back(on_.work, done.first[step_.of_a].get()), a);
+  EXPECT_EQ(read_back(on_.work, done.first[step_.of_b].get()), b);
+  EXPECT_EQ(read_back(on_.work, done.first[step_.of_c].get()), c);
   for (int i = 0; i < 10; ++i) {
     a[1] = static_cast<float>(i);
     upload(on_.work, a, device_a.all());

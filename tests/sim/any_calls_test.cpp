@@ -49,7 +49,7 @@ namespace {
 using calls = std::vector<call>;
 
 // The same orders every time, unless somebody asks for others.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(REPRISE_SANITIZED)
 constexpr int orders = 300;
 #else
 constexpr int orders = 4000;

@@ -1,4 +1,5 @@
 // Each kind of fault that the adversary finds: by name, with both parties.
+#include <atomic>
 #include <optional>
 #include <thread>
 
@@ -53,6 +54,30 @@ TEST(a_race, is_found_between_streams_that_nothing_orders) {
       EXPECT_TRUE(has(f.text, part)) << part << ": " << f.text;
     }
   }
+}
+
+// As a drain does: the host sees a word that a work wrote last, and copies what it wrote before.
+TEST(a_race, is_none_where_the_host_has_acquired_the_word_of_the_writer) {
+  const auto scenario = [](device_ref dev, bool acquired) {
+    const stream a{dev};
+    const stream b{dev};
+    pool memory{dev, "x"};
+    const buffer<int> x{memory, 64, a};
+    const buffer<int> y{memory, 64, b};
+    const pinned<int> word{dev, 1};
+    word[0] = 0;
+    order(a, b);
+    fill(a, write<int>{x}, 1);
+    fill(a, write<int>{word}, 1);
+    wait_until(dev, [&] { return std::atomic_ref{word[0]}.load(std::memory_order_acquire) == 1; });
+    if (acquired) dev.api().acquired(reinterpret_cast<const std::byte*>(word.data()));
+    copy(b, read<int>{x}, write<int>{y});
+    order(b, a);
+    a.synchronize();
+  };
+  expect_nothing([&](device_ref dev) { scenario(dev, true); });
+  expect_found(finding_kind::race, {"'fill' on stream 1", "'copy' on stream 2", "nothing orders"},
+               [&](device_ref dev) { scenario(dev, false); });
 }
 
 TEST(a_race, is_found_between_a_read_and_a_write_that_does_not_wait_for_it) {

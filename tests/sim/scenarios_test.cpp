@@ -23,7 +23,7 @@ using scenarios::scenario;
 
 constexpr std::uint64_t seeds_of_planted_bugs = 200;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(REPRISE_SANITIZED)
 constexpr std::uint64_t default_seeds = 10;
 #else
 constexpr std::uint64_t default_seeds = 90;

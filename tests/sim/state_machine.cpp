@@ -172,7 +172,7 @@ ending state_machine::foresee(const call& one) {
   switch (one.what) {
     case action::begin:
       if (open_) return spoil();
-      open_.emplace();
+      open_.emplace(capture_model{});
       return ending::done;
     case action::end: {
       if (!open_) return ending::capture_refused;

@@ -63,7 +63,7 @@ inline std::vector<std::string> devices_under_test() {
 
 // For tests that decode for a while: a sanitizer and a watched memory together take minutes.
 inline std::vector<std::string> devices_for_long_tests() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(REPRISE_SANITIZED)
   return plain_devices();
 #else
   return devices_under_test();

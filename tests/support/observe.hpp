@@ -79,6 +79,12 @@ class calls_since {
   std::uint64_t operator[](seam_call call) const {
     return counts_[call] - before_[static_cast<std::size_t>(call)];
   }
+  // Of whatever kind.
+  std::uint64_t all() const {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < seam_calls; ++i) sum += (*this)[static_cast<seam_call>(i)];
+    return sum;
+  }
 
  private:
   const call_counts& counts_;

@@ -19,4 +19,8 @@ inline std::filesystem::path shipped_denoiser() {
   return source_dir() / "models" / "denoiser";
 }
 
+inline std::filesystem::path shipped_text() {
+  return source_dir() / "workloads" / "memory" / "genesis.txt";
+}
+
 }  // namespace reprise::test

@@ -35,7 +35,7 @@ void batch_runner::admit(std::vector<request>& requests, const token_listener& l
     const std::size_t index = waiting_++;
     request& asked = requests[index];
     const std::int32_t slot = free_slots_.back();
-    prefill(asked, slot);
+    prefill(asked, index, slot);
     listen(index, asked);
     if (asked.finish != finish_reason::running) continue;
     free_slots_.pop_back();
@@ -43,12 +43,14 @@ void batch_runner::admit(std::vector<request>& requests, const token_listener& l
   }
 }
 
-void batch_runner::prefill(request& asked, std::int32_t slot) {
+void batch_runner::prefill(request& asked, std::size_t index, std::int32_t slot) {
   row_table rows;
   for (std::size_t i = 0; i < asked.prompt.size(); ++i) {
     add_row(rows, asked.prompt[i], static_cast<std::int32_t>(i), slot);
   }
   add_sampling(rows, &asked);
+  rows_of_.assign(1, {index, 0, static_cast<std::int64_t>(asked.prompt.size()), 0, 0});
+  if (options_.on_rows) options_.on_rows(rows_of_);
   const double start = now_us();
   step(prefill_, rows, 1);
   times_.prefill_us += now_us() - start;
@@ -60,9 +62,12 @@ void batch_runner::prefill(request& asked, std::int32_t slot) {
 void batch_runner::decode(std::vector<request>& requests, const token_listener& listen) {
   const std::int64_t size = size_for(running_.size());
   row_table rows;
+  rows_of_.clear();
   for (const running& r : running_) {
     const request& asked = requests[r.index];
     const std::size_t position = asked.prompt.size() + asked.generated.size() - 1;
+    const auto row = static_cast<std::int64_t>(rows_of_.size());
+    rows_of_.push_back({r.index, row, 1, row, static_cast<std::int64_t>(position)});
     add_row(rows, asked.generated.back(), static_cast<std::int32_t>(position), r.slot);
     add_sampling(rows, &asked);
   }
@@ -74,6 +79,7 @@ void batch_runner::decode(std::vector<request>& requests, const token_listener& 
     add_sampling(rows, nullptr);
   }
 
+  if (options_.on_rows) options_.on_rows(rows_of_);
   const double start = now_us();
   const outcome done = step(decode_, rows, rows.tokens.size());
   const double us = now_us() - start;

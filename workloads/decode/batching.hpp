@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "reprise/device/memory.hpp"
 #include "reprise/replay/cache.hpp"
+#include "reprise/tap/tap_spec.hpp"
 #include "workloads/decode/llama.hpp"
 #include "workloads/decode/requests.hpp"
 
@@ -26,11 +28,15 @@ struct step_time {
 };
 using step_listener = std::function<void(const step_time&)>;
 
+// Told before each step whose rows it has: requests by their number, padding left out.
+using row_listener = std::function<void(std::span<const request_rows>)>;
+
 struct batch_options {
   std::vector<std::int64_t> sizes;  // ascending
   std::int64_t max_tokens = 96;     // per request
   sampling_options sampling;
   step_listener on_step = {};  // told of each decode step; may be empty
+  row_listener on_rows = {};   // may be empty
 };
 
 // What the scheduler asked for, counted by itself and not by the cache: the plan that the cache's
@@ -78,7 +84,7 @@ class batch_runner {
   };
 
   void admit(std::vector<request>& requests, const token_listener& listen);
-  void prefill(request& asked, std::int32_t slot);
+  void prefill(request& asked, std::size_t index, std::int32_t slot);
   void decode(std::vector<request>& requests, const token_listener& listen);
   void take(request& asked, std::int32_t token);
   std::int64_t size_for(std::size_t rows) const;
@@ -95,7 +101,8 @@ class batch_runner {
   pinned<std::int32_t> results_;
   std::vector<std::int32_t> free_slots_;
   std::vector<running> running_;
-  std::size_t waiting_ = 0;  // index of the next request to admit
+  std::vector<request_rows> rows_of_;  // of the next step
+  std::size_t waiting_ = 0;            // index of the next request to admit
   batch_plan plan_;
   batch_times times_;
 };

@@ -91,8 +91,17 @@ model_config config_of(const decode_options& options) {
   return read_model_config(options.model / "config.json");
 }
 
+std::vector<point> marked_points(const model_config& config) {
+  std::vector<point> points;
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    points.push_back({"resid_pre", static_cast<int>(layer)});
+  }
+  return points;
+}
+
 decode_report run_decode(device_ref device, const decode_options& options,
-                         const token_listener& listen, std::shared_ptr<mark_observer> observer) {
+                         const token_listener& listen, std::shared_ptr<mark_observer> observer,
+                         row_listener rows) {
   const model_config config = config_of(options);
   if (options.tokens < 1) throw usage_error{"--tokens must be 1 or more"};
   const std::vector<std::int64_t> sizes = checked_sizes(options.batch_sizes);
@@ -112,14 +121,17 @@ decode_report run_decode(device_ref device, const decode_options& options,
   report.weights = weights.storage;
   const llama model{cache_memory, work, config, std::move(weights), slots, capacity};
 
-  const bool observed = observer != nullptr;
+  const bool observed = observer != nullptr && observer->recorded_as() == 0;
   replay_cache steps{device,
                      {.record = !options.eager, .verify = options.verify && !options.eager}};
-  if (observed) steps.observe(std::move(observer));
+  if (observer != nullptr) steps.observe(std::move(observer));
   batch_runner runner{work,
                       model,
                       steps,
-                      {.sizes = sizes, .max_tokens = options.tokens, .sampling = options.sampling}};
+                      {.sizes = sizes,
+                       .max_tokens = options.tokens,
+                       .sampling = options.sampling,
+                       .on_rows = std::move(rows)}};
   runner.run(report.requests, listen);
   steps.drain();
 

@@ -56,10 +56,14 @@ struct decode_report {
 // The configuration that a run with these options would use: the model's, or the sizes alone.
 model_config config_of(const decode_options& options);
 
-// Runs all prompts to their end. `observer` (may be null) sees every mark, and makes every step run
-// eagerly. Throws usage_error on bad input before anything has run.
+// What a run with this configuration marks.
+std::vector<point> marked_points(const model_config& config);
+
+// Runs all prompts to their end. `observer` (may be null) sees every mark; one whose works cannot
+// be captured makes every step run eagerly. `rows` (may be empty) is told before each step whose
+// rows it has. Throws usage_error on bad input before anything has run.
 decode_report run_decode(device_ref device, const decode_options& options,
                          const token_listener& listen,
-                         std::shared_ptr<mark_observer> observer = nullptr);
+                         std::shared_ptr<mark_observer> observer = nullptr, row_listener rows = {});
 
 }  // namespace reprise::decode

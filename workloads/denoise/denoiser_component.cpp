@@ -13,7 +13,7 @@ void add_components(component_registry& registry, const std::filesystem::path& f
   const auto load = [folder](device_ref on) {
     return std::make_unique<loaded_denoiser>(on, folder);
   };
-  constexpr const char* source = "safetensors of train_denoiser";
+  constexpr const char* source = "safetensors of run train denoiser";
   registry.add(denoiser_kind, {{.device = device_kind::cpu, .build = load, .source = source},
                                {.device = device_kind::cuda, .build = load, .source = source}});
 }

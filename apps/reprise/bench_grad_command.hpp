@@ -1,0 +1,11 @@
+// `reprise bench grad`: what replayed forwards and backwards cost, beside the bare launch.
+#pragma once
+
+#include "apps/reprise/verb.hpp"
+
+namespace reprise::app {
+
+// Adds the bench below `bench`. `exit_code` becomes 1 when a run fails a check of its own.
+void add_bench_grad(verb_ref bench, int& exit_code);
+
+}  // namespace reprise::app

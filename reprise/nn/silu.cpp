@@ -1,0 +1,24 @@
+#include "reprise/nn/silu.hpp"
+
+#include "reprise/kernel/launch.hpp"
+#include "reprise/nn/shapes.hpp"
+#include "reprise/ops/silu.hpp"
+
+namespace reprise::nn {
+
+silu::silu(const std::string& name)
+    : declared_{name}, x{declared_.in<float>("x", any_rows)}, y{declared_.out<float>("y")} {
+  declared_.same_work_as("nn::silu");
+}
+
+void silu::forward(forward_scope& run) const {
+  launch(run, reprise::silu, read<float>{run[x]}, write<float>{run.make(y, run.shape(x))});
+}
+
+void silu::backward(backward_scope& run) const {
+  if (!run.wants(x)) return;
+  launch(run, silu_grad, read<float>{run.saved(x)}, read<float>{run.grad(y)},
+         write<float>{run.grad(x)});
+}
+
+}  // namespace reprise::nn

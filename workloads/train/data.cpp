@@ -1,0 +1,92 @@
+#include "workloads/train/data.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "reprise/base/error.hpp"
+#include "reprise/formats/idx.hpp"
+#include "reprise/formats/printable.hpp"
+#include "reprise/ops/philox.hpp"
+
+namespace reprise::train {
+
+namespace {
+
+// Apart from the blocks that parameters are drawn from under the same seed.
+constexpr std::uint64_t of_orders = std::uint64_t{1} << 61;
+
+constexpr std::string_view remedy =
+    "install Debian's package dataset-fashion-mnist, or give the folder of its files with --data";
+
+[[noreturn]] void refuse(const std::filesystem::path& folder, std::string_view what) {
+  throw usage_error{
+      fmt::format("data {}: {}; {}", formats::quoted_name(folder.string()), what, remedy)};
+}
+
+idx_array read_part(const std::filesystem::path& folder, const std::string& name) {
+  std::error_code ignored;
+  for (const char* const end : {".gz", ""}) {
+    const std::filesystem::path file = folder / (name + end);
+    if (std::filesystem::exists(file, ignored)) return read_idx(file);
+  }
+  refuse(folder, fmt::format("there is no {}.gz and no {}", name, name));
+}
+
+}  // namespace
+
+image_set read_images(const std::filesystem::path& folder, std::string_view part,
+                      std::int64_t most) {
+  const std::string name{part};
+  idx_array images = read_part(folder, name + "-images-idx3-ubyte");
+  idx_array labels = read_part(folder, name + "-labels-idx1-ubyte");
+  const auto count = static_cast<std::int64_t>(labels.elements.size());
+  if (labels.shape.size() != 1 || count == 0 ||
+      images.shape != std::vector<std::int64_t>{count, image_side, image_side}) {
+    refuse(folder, fmt::format("the images of '{}' are not 28 x 28 with a label each", part));
+  }
+  if (std::ranges::any_of(labels.elements, [](std::uint8_t one) { return one >= classes; })) {
+    refuse(folder, fmt::format("a label of '{}' is none of the ten classes", part));
+  }
+  if (most > count) {
+    refuse(folder, fmt::format("'{}' has {} images, and {} are asked for", part, count, most));
+  }
+  const std::int64_t kept = most == 0 ? count : most;
+  images.elements.resize(static_cast<std::size_t>(kept * image_pixels));
+  labels.elements.resize(static_cast<std::size_t>(kept));
+  return {std::move(images.elements), std::move(labels.elements)};
+}
+
+image_batch batch_of(const image_set& images, std::span<const std::uint32_t> which,
+                     bool with_labels) {
+  image_batch made;
+  made.rows = static_cast<std::int64_t>(which.size());
+  made.pixels.reserve(which.size() * image_pixels);
+  made.masks.reserve(which.size() * image_pixels);
+  for (const std::uint32_t image : which) {
+    const std::uint8_t* const from = images.pixels.data() + std::size_t{image} * image_pixels;
+    for (std::int64_t i = 0; i < image_pixels; ++i) {
+      made.pixels.push_back(static_cast<float>(from[i]) / 255.0F);
+      made.masks.push_back(from[i] >= foreground ? 1.0F : 0.0F);
+    }
+    if (with_labels) made.labels.push_back(images.labels[image]);
+  }
+  return made;
+}
+
+std::vector<std::uint32_t> order_of(std::int64_t count, std::uint64_t seed, std::uint64_t epoch) {
+  std::vector<std::uint32_t> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), 0U);
+  for (std::size_t left = order.size(); left > 1; --left) {
+    const ops::philox_words drawn = ops::philox(seed, left, of_orders + epoch);
+    const std::uint64_t number = std::uint64_t{drawn.at[1]} << 32 | drawn.at[0];
+    std::swap(order[left - 1], order[number % left]);
+  }
+  return order;
+}
+
+}  // namespace reprise::train
