@@ -138,6 +138,14 @@ std::vector<const stream_record*> capture_state::unjoined() const {
   return left;
 }
 
+bool capture_state::of_two_priorities() const {
+  const std::lock_guard lock{guard_};
+  return std::ranges::any_of(branches_, [&](const branch& one) {
+    return one.stream != nullptr && branches_.front().stream != nullptr &&
+           one.stream->goes_ahead != branches_.front().stream->goes_ahead;
+  });
+}
+
 std::string capture_state::joined_text() const {
   const std::lock_guard lock{guard_};
   std::string text;

@@ -59,6 +59,9 @@ class capture_state {
   capture_place place_of(const stream_record& stream);
   bool precedes(const capture_place& earlier, const stream_record& stream) const;
 
+  // Whether streams of both priorities are in it.
+  bool of_two_priorities() const;
+
   // Kept for the graph, whose host nodes hold its address.
   host_function& keep(std::string_view label, const std::function<void()>& function);
   void keep(std::shared_ptr<const void> owner);

@@ -40,7 +40,7 @@ class cuda_device final : public device_api {
   std::byte* allocate(memory_kind kind, std::size_t bytes, place from) override;
   void release(memory_kind kind, std::byte* block) noexcept override;
 
-  stream_id create_stream(place from) override;
+  stream_id create_stream(stream_priority priority, place from) override;
   void destroy(stream_id stream) noexcept override;
   void synchronize(stream_id stream, place from) override;
 

@@ -157,15 +157,23 @@ void cuda_device::release(memory_kind kind, std::byte* block) noexcept {
   }
 }
 
-stream_id cuda_device::create_stream(place from) {
+stream_id cuda_device::create_stream(stream_priority priority, place from) {
   core_.enter("create_stream", from);
   stream_record& stream = streams_.add();
   stream.number = ++streams_made_;
   stream.made_at = from;
+  stream.goes_ahead = priority == stream_priority::ahead;
   cudaError_t status = cudaSuccess;
   {
     const relaxed_mode relaxed;
-    status = cudaStreamCreateWithFlags(&stream.native, cudaStreamNonBlocking);
+    // CUDA's usual priority is its least; a lower number goes ahead.
+    int least = 0;
+    int greatest = 0;
+    status = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    if (status == cudaSuccess) {
+      status = cudaStreamCreateWithPriority(&stream.native, cudaStreamNonBlocking,
+                                            stream.goes_ahead ? greatest : least);
+    }
   }
   if (status != cudaSuccess) {
     streams_.take(stream, [] { return false; });

@@ -66,7 +66,9 @@ executable_id cuda_device::add_executable(const std::shared_ptr<graph_body>& bod
   {
     const std::lock_guard reading{body->guard};
     const relaxed_mode relaxed;
-    status = cudaGraphInstantiate(&made.native, body->native, 0);
+    const unsigned flags =
+        body->of_two_priorities ? unsigned{cudaGraphInstantiateFlagUseNodePriority} : 0U;
+    status = cudaGraphInstantiate(&made.native, body->native, flags);
     if (status == cudaSuccess) status = cudaGraphUpload(made.native, stream.native);
   }
   if (status != cudaSuccess) {

@@ -52,10 +52,11 @@ struct graph_body {
   core& shared;
   mutable std::mutex guard;  // CUDA takes one call on a graph at a time, questions included
   cudaGraph_t native = nullptr;
-  bool borrowed = false;      // somebody else destroys the native graph
-  bool spent = false;         // instantiated with device-driven nodes
-  std::vector<graph_op> ops;  // ascending by id, the order of capture
-  host_functions functions;   // their addresses are in host nodes
+  bool borrowed = false;           // somebody else destroys the native graph
+  bool spent = false;              // instantiated with device-driven nodes
+  bool of_two_priorities = false;  // its nodes keep those of the streams they were captured on
+  std::vector<graph_op> ops;       // ascending by id, the order of capture
+  host_functions functions;        // their addresses are in host nodes
   kept_owners kept;
   std::shared_ptr<const graph_body> parent;  // of a clone, which shares its functions
 };

@@ -64,6 +64,7 @@ graph_id cuda_device::end_capture(stream_id id, place from) {
 
   graph_record& graph = graphs_.add();
   graph.body = open->body();
+  graph.body->of_two_priorities = open->of_two_priorities();
   const cudaError_t status = cudaStreamEndCapture(stream.native, &graph.body->native);
   const std::unique_ptr<capture_state> ended = core_.captures.close(*open);
   try {
@@ -212,6 +213,7 @@ graph_id cuda_device::clone_without(graph_id id, std::span<const node_id> gone, 
   try {
     graph.body = std::make_shared<graph_body>(core_);
     graph.body->parent = body;
+    graph.body->of_two_priorities = body->of_two_priorities;
     const relaxed_mode relaxed;
     check(cudaGraphClone(&graph.body->native, body->native));
     for (const graph_op& op : body->ops) {

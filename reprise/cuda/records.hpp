@@ -43,6 +43,7 @@ struct stream_record {
 
   cudaStream_t native = nullptr;
   bool borrowed = false;     // somebody else made it, and may capture on it
+  bool goes_ahead = false;   // of its priority
   bool forgotten = false;    // destroyed in a capture of somebody else
   std::uint64_t number = 0;  // for people
   std::source_location made_at;

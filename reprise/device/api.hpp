@@ -62,6 +62,11 @@ struct block_note {
   std::source_location place;
 };
 
+// Whose ready work a GPU takes first, where it cannot take all of it. In a graph that was captured
+// on streams of both, each node keeps that of its stream; a graph of one has that of the stream it
+// is launched on.
+enum class stream_priority : std::uint8_t { usual, ahead };
+
 // Bytes of the whole device as it reports them, all users of it counted.
 struct memory_figures {
   std::size_t total = 0;
@@ -95,7 +100,7 @@ class device_api {
   virtual void acquired(const std::byte*) noexcept {}
 
   // Non-blocking streams. Destroying one waits for its work first.
-  virtual stream_id create_stream(place from) = 0;
+  virtual stream_id create_stream(stream_priority priority, place from) = 0;
   virtual void destroy(stream_id stream) noexcept = 0;
   virtual void synchronize(stream_id stream, place from) = 0;
 

@@ -21,9 +21,9 @@ class counting_device final : public forwarding_device {
     counts_->add(seam_call::release);
     inner().release(kind, block);
   }
-  stream_id create_stream(place from) override {
+  stream_id create_stream(stream_priority priority, place from) override {
     counts_->add(seam_call::create_stream);
-    return inner().create_stream(from);
+    return inner().create_stream(priority, from);
   }
   event_id create_event(place from) override {
     counts_->add(seam_call::create_event);

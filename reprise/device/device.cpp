@@ -136,7 +136,10 @@ void stream_ref::synchronize(std::source_location from) const {
 }
 
 stream::stream(device_ref device, std::source_location from)
-    : device_{device}, id_{device.api().create_stream(from)} {
+    : stream{device, stream_priority::usual, from} {}
+
+stream::stream(device_ref device, stream_priority priority, std::source_location from)
+    : device_{device}, id_{device.api().create_stream(priority, from)} {
   const std::lock_guard lock{device_.state().streams_guard};
   device_.state().live_streams.insert(id_);
 }

@@ -123,6 +123,8 @@ class stream_ref {
 class stream {
  public:
   explicit stream(device_ref device, std::source_location from = std::source_location::current());
+  stream(device_ref device, stream_priority priority,
+         std::source_location from = std::source_location::current());
   stream(stream&& other) noexcept;
   stream& operator=(stream&& other) noexcept;
   ~stream();

@@ -20,9 +20,9 @@ class faulty_device final : public forwarding_device {
     }
     return inner().allocate(kind, bytes, from);
   }
-  stream_id create_stream(place from) override {
+  stream_id create_stream(stream_priority priority, place from) override {
     strike<device_error>(seam_call::create_stream, "create_stream", from);
-    return inner().create_stream(from);
+    return inner().create_stream(priority, from);
   }
   event_id create_event(place from) override {
     strike<device_error>(seam_call::create_event, "create_event", from);

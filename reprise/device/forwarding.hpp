@@ -26,7 +26,9 @@ class forwarding_device : public device_api {
     inner_->note(stream, what);
   }
   void acquired(const std::byte* word) noexcept override { inner_->acquired(word); }
-  stream_id create_stream(place from) override { return inner_->create_stream(from); }
+  stream_id create_stream(stream_priority priority, place from) override {
+    return inner_->create_stream(priority, from);
+  }
   void destroy(stream_id stream) noexcept override { inner_->destroy(stream); }
   void synchronize(stream_id stream, place from) override { inner_->synchronize(stream, from); }
   event_id create_event(place from) override { return inner_->create_event(from); }

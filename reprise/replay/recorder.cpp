@@ -35,7 +35,11 @@ struct break_reached {};
 }  // namespace
 
 recorder::recorder(device_ref device, eager_runner& fallback)
-    : device_{device}, fallback_{fallback}, side_{device}, crossing_{device}, beside_{device} {}
+    : device_{device},
+      fallback_{fallback},
+      side_{device, stream_priority::ahead},
+      crossing_{device},
+      beside_{device} {}
 
 recorded recorder::record(site at, const step& what, bindings given,
                           const recorder_options& options) {

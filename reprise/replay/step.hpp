@@ -44,7 +44,8 @@ class branch_scope {
 
 // The branch of a graph that a body is captured into, for what it enqueues aside.
 struct aside_branch {
-  explicit aside_branch(device_ref device) : side{device}, crossing{device} {}
+  explicit aside_branch(device_ref device)
+      : side{device, stream_priority::ahead}, crossing{device} {}
 
   stream side;
   event crossing;

@@ -61,7 +61,7 @@ void simulated_device::note(stream_id stream, const block_note& what) noexcept {
   engine_->note(stream, what);
 }
 
-stream_id simulated_device::create_stream(place from) {
+stream_id simulated_device::create_stream(stream_priority, place from) {
   engine_->enter("create_stream", from);
   const std::lock_guard lock{guard_};
   const auto id = stream_id{++last_handle_};

@@ -35,7 +35,7 @@ class simulated_device : public device_api {
   void note(stream_id, const block_note&) noexcept override;
   void acquired(const std::byte* word) noexcept override { engine_->acquired(word); }
 
-  stream_id create_stream(place from) override;
+  stream_id create_stream(stream_priority priority, place from) override;
   void destroy(stream_id stream) noexcept override;
   void synchronize(stream_id stream, place from) override;
 

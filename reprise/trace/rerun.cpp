@@ -94,7 +94,7 @@ class rerunner {
   void stand_in_for_borrowed(const traced_call& call) {
     const bool named = (fields_of(call.kind) & has_stream) != 0 && call.stream != stream_id::none;
     if (!named || call.kind == call_kind::create_stream || streams_.knows(call.stream)) return;
-    streams_.put(call.stream, api_.create_stream(here()));
+    streams_.put(call.stream, api_.create_stream(stream_priority::usual, here()));
   }
 
   void make(const traced_call& call) {
@@ -212,7 +212,7 @@ void rerunner::perform(const traced_call& call) {
     case call_kind::allocate: allocate(call); return;
     case call_kind::release: release(call); return;
     case call_kind::create_stream:
-      keep(call, streams_, call.stream, api_.create_stream(here()));
+      keep(call, streams_, call.stream, api_.create_stream(stream_priority::usual, here()));
       return;
     case call_kind::destroy_stream:
       // A stream that only joined a capture leaves it, and the capture goes on.

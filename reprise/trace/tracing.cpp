@@ -108,9 +108,10 @@ class tracing_device final : public forwarding_device {
     inner().release(kind, block);
   }
 
-  stream_id create_stream(place from) override {
+  stream_id create_stream(stream_priority priority, place from) override {
     return traced(
-        call_kind::create_stream, from, nothing, [&] { return inner().create_stream(from); },
+        call_kind::create_stream, from, nothing,
+        [&] { return inner().create_stream(priority, from); },
         [](traced_call& c, trace_numbers& n, stream_id made) { c.stream = n.streams.born(made); });
   }
   void destroy(stream_id stream) noexcept override {

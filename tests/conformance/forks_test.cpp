@@ -51,6 +51,28 @@ TEST_P(rule_04, what_comes_after_the_join_comes_after_both_branches) {
   EXPECT_EQ(read_back(s(), both), (std::vector<int>{12, 56}));
 }
 
+// The graph then keeps the priority of each node, which changes no order.
+TEST_P(rule_04, streams_of_both_priorities_may_be_in_one_capture) {
+  const stream ahead{dev(), stream_priority::ahead};
+  const stream behind{dev()};
+  const auto x = number();
+  const auto y = number();
+  order(s(), ahead);
+  const graph made = capture(ahead, [&](stream_ref c) {
+    append(c, x, 1);
+    order(c, behind);
+    append(behind, y, 5);
+    append(c, x, 2);
+    order(behind, c);
+    append(c, y, 6);
+  });
+  EXPECT_EQ(made.size(), 4U);
+  made.instantiate(s()).launch(s());
+  made.without({}).instantiate(s()).launch(s());
+  EXPECT_EQ(read_back(s(), x), std::vector{1212});
+  EXPECT_EQ(read_back(s(), y), std::vector{5656});
+}
+
 // Events that die in the body are put off until the end of the capture.
 TEST_P(rule_04, a_fork_of_a_fork_may_be_joined_through_it) {
   const stream first{dev()};

@@ -58,7 +58,7 @@ TEST_F(cuda_error, of_a_close_with_things_alive_is_reported_and_they_are_freed) 
   const reports said;
   {
     const std::unique_ptr<device_api> second = open_cuda(usable_card().value());
-    second->create_stream(place::current());
+    second->create_stream(stream_priority::usual, place::current());
     second->create_event(place::current());
     second->allocate(memory_kind::device, 100, place::current());
   }

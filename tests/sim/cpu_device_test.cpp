@@ -34,7 +34,7 @@ class cpu_device : public testing::Test {
 
   const std::unique_ptr<device_api> api = sim::open_cpu(1);
   const place here = place::current();
-  const stream_id work_on = api->create_stream(here);
+  const stream_id work_on = api->create_stream(stream_priority::usual, here);
 };
 
 TEST_F(cpu_device, runs_work_before_the_call_returns) {
@@ -64,7 +64,7 @@ TEST_F(cpu_device, has_not_more_memory_than_can_be_addressed) {
 TEST_F(cpu_device, never_gives_a_handle_twice) {
   std::vector<std::uint64_t> handles;
   for (int i = 0; i < 10; ++i) {
-    const stream_id stream = api->create_stream(here);
+    const stream_id stream = api->create_stream(stream_priority::usual, here);
     const event_id event = api->create_event(here);
     handles.push_back(static_cast<std::uint64_t>(stream));
     handles.push_back(static_cast<std::uint64_t>(event));
@@ -77,7 +77,7 @@ TEST_F(cpu_device, never_gives_a_handle_twice) {
 }
 
 TEST_F(cpu_device, finds_a_dead_stream) {
-  const stream_id dead = api->create_stream(here);
+  const stream_id dead = api->create_stream(stream_priority::usual, here);
   api->destroy(dead);
   const std::function<void()> run = [] {};
   expect_dead("host call", "stream",
@@ -127,7 +127,7 @@ TEST_F(cpu_device, ends_only_a_capture_that_was_begun) {
 }
 
 TEST_F(cpu_device, forgets_the_capture_of_a_stream_that_is_destroyed) {
-  const stream_id dying = api->create_stream(here);
+  const stream_id dying = api->create_stream(stream_priority::usual, here);
   api->begin_capture(dying, here);
   const event_id forked = api->create_event(here);
   api->submit(dying, event_work(work_kind::event_record, forked));

@@ -211,7 +211,7 @@ TEST(rerun, expects_the_failures_of_the_trace_or_leaves_them_out) {
   {
     const auto traced = tracing(faulty(open_bare("cpu"), plan), log);
     const auto here = std::source_location::current();
-    const stream_id s = traced->create_stream(here);
+    const stream_id s = traced->create_stream(stream_priority::usual, here);
     plan->fail_call(1);
     EXPECT_THROW((void)traced->create_event(here), device_error);
     plan->fail_call(1);

@@ -130,8 +130,8 @@ TEST_P(tracing_on, takes_each_error_for_its_own_kind) {
   plan->fail_call(1);
   EXPECT_THROW(traced->allocate(memory_kind::device, 64, here), out_of_memory);
   plan->fail_call(1);
-  EXPECT_THROW((void)traced->create_stream(here), device_error);
-  const stream_id s = traced->create_stream(here);
+  EXPECT_THROW((void)traced->create_stream(stream_priority::usual, here), device_error);
+  const stream_id s = traced->create_stream(stream_priority::usual, here);
   plan->fail_call(1);
   EXPECT_THROW(traced->begin_capture(s, here), capture_error);
   traced->destroy(s);
@@ -221,7 +221,7 @@ TEST_P(tracing_on, a_kernel_that_uses_a_released_block_still_names_it) {
   const auto log = std::make_shared<trace_log>();
   const auto traced = tracing(open_bare(GetParam()), log);
   const auto here = std::source_location::current();
-  const stream_id s = traced->create_stream(here);
+  const stream_id s = traced->create_stream(stream_priority::usual, here);
   std::byte* const block = traced->allocate(memory_kind::device, 4096, here);
   traced->release(memory_kind::device, block);
   const access touched{block + 128, 64, true};
@@ -240,7 +240,7 @@ TEST_P(tracing_on, stops_at_a_full_log_and_counts_what_it_leaves_out) {
   const auto log = std::make_shared<trace_log>(3);
   const auto traced = tracing(open_bare(GetParam()), log);
   const auto here = std::source_location::current();
-  const stream_id s = traced->create_stream(here);
+  const stream_id s = traced->create_stream(stream_priority::usual, here);
   for (int i = 0; i < 4; ++i) traced->synchronize(s, here);
   traced->destroy(s);
   EXPECT_EQ(log->so_far().calls.size(), 3U);
