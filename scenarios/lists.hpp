@@ -30,5 +30,6 @@ std::vector<scenario> failure_scenarios();
 std::vector<scenario> grad_scenarios();
 std::vector<scenario> grad_memory_scenarios();
 std::vector<scenario> decode_scenarios();
+std::vector<scenario> tap_scenarios();
 
 }  // namespace reprise::scenarios

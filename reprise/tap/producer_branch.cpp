@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "reprise/base/fault_points.hpp"
 #include "reprise/base/mutant.hpp"
 
 namespace reprise {
@@ -42,6 +43,7 @@ void producer_branch::see(stream_ref stream, const work& what) {
     }
   }
   if (!last || !stream.capturing()) return;
+  landmark("tap: joined a producer late");
   core_.joins[*last].wait(stream);
   if (!(stream == run_)) return;
   std::erase_if(pending_, [&](const pending& one) { return one.join <= *last; });

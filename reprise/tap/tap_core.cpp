@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/fault_points.hpp"
 #include "reprise/base/mutant.hpp"
 
 namespace reprise {
@@ -146,6 +147,7 @@ asked_room tap_core::ask(std::span<const tapped_point> points,
       return {asked_room::answer::dropped};
     }
     if (!began) {
+      landmark("tap: waited for room");
       began = host_time(device).count();
       const std::lock_guard held{guard};
       ++counted.reserve_waits;
