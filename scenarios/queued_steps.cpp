@@ -64,7 +64,7 @@ std::vector<scenario> queued_step_scenarios() {
       {"queued_inputs",
        "More replays are queued than there are slots for their inputs.",
        queued_inputs<queued_steps_slip::none>,
-       {"input ring: waited for a slot", "input ring: waits for a slot that is free"},
+       {"slot ring: waited for a slot", "slot ring: waits for a slot that is free"},
        {{"body_keeps_a_freed_buffer",
          "A body refers to a buffer that is no parameter, and that goes before the recording.",
          {"use after free"},

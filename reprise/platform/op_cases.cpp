@@ -32,6 +32,7 @@
 #include "reprise/platform/sdm_op_cases.hpp"
 #include "reprise/platform/training_op_cases.hpp"
 #include "reprise/replay/stage_inputs.hpp"
+#include "reprise/tap/bring_plan.hpp"
 #include "reprise/tap/move_span.hpp"
 #include "reprise/tap/plan_words.hpp"
 #include "reprise/tap/publish_rows.hpp"
@@ -266,6 +267,18 @@ void show_publishing(const see_case& see) {
                 read<std::uint64_t>{in(plan)}, write<std::uint8_t>{to(ring)},
                 write<std::uint64_t>{to(publications)}, inout<std::uint64_t>{to(arrivals)},
                 std::uint64_t{0}, std::uint64_t{3}, row_bytes));
+  }
+  std::vector<std::uint64_t> plans(3 * 5000);
+  for (std::size_t i = 0; i < plans.size(); ++i) plans[i] = i * 77;
+  for (const std::uint64_t words : {0U, 1U, 36U, 4999U}) {
+    const std::vector<std::uint64_t> slots{7, plan_to_bring(2, words)};
+    std::vector<std::uint64_t> brought(5000, 9);
+    std::vector<std::uint64_t> replays{5};
+    std::vector<std::uint64_t> consumed{5};
+    see(case_of(bring_plan, fmt::format("{} words", words), read<std::uint64_t>{in(slots)},
+                read<std::uint64_t>{in(plans)}, write<std::uint64_t>{to(brought)},
+                inout<std::uint64_t>{to(replays)}, write<std::uint64_t>{to(consumed)},
+                std::uint64_t{5000}));
   }
   for (const std::int64_t bytes : {16, 4096, 65552}) {
     std::vector<std::uint8_t> from(count_of(bytes, 1));

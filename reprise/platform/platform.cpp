@@ -16,6 +16,7 @@
 #include "reprise/replay/stage_inputs.hpp"
 #include "reprise/sdm/kernels.hpp"
 #include "reprise/sim/device.hpp"
+#include "reprise/tap/bring_plan.hpp"
 #include "reprise/tap/move_span.hpp"
 #include "reprise/tap/publish_rows.hpp"
 #include "reprise/trace/tracing.hpp"
@@ -120,12 +121,14 @@ kernel_registry builtin_kernels() {
   kernel_registry kernels;
   add_builtin_kernels(kernels);
   add_stage_inputs(kernels);
+  add_bring_plan(kernels);
   add_publish_rows(kernels);
   add_move_span(kernels);
   add_bring(kernels);
   add_sdm(kernels);
   checked::add_builtin_kernels(kernels);
   checked::add_stage_inputs(kernels);
+  checked::add_bring_plan(kernels);
   checked::add_publish_rows(kernels);
   checked::add_move_span(kernels);
   checked::add_bring(kernels);

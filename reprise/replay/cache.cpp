@@ -98,6 +98,7 @@ std::optional<std::uint64_t> replay_cache::observed_as() const {
   for (const auto& observer : observers_) {
     const std::uint64_t one = observer->recorded_as();
     if (one == 0) return std::nullopt;
+    if (one == mark_observer::leaves_nothing) continue;
     if (!REPRISE_MUTANT(what_is_observed_is_not_in_the_key)) all = all * 0x9e3779b97f4a7c15U + one;
   }
   return all;
@@ -120,7 +121,14 @@ step_result replay_cache::replay(site at, const step& what, bindings given, kept
   const auto replay_now = [&] { return made.made.replay_as_checked(at, what, given); };
   step_result result = verifier_ ? verifier_->check(at, what, given, replay_now) : replay_now();
   ++counts_.replayed;
+  tell_of_bare_run(result.replay);
   return result;
+}
+
+void replay_cache::tell_of_bare_run(replay_id id) const {
+  for (const auto& observer : observers_) {
+    if (observer->recorded_as() == mark_observer::leaves_nothing) observer->on_bare_run(id);
+  }
 }
 
 step_result replay_cache::run_breached(site at, const step& what, bindings given,

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
+#include <vector>
 
 #include "reprise/replay/cache.hpp"
 
@@ -70,9 +72,15 @@ step_result replay_cache::record(site at, const step& what, bindings given, std:
   if (!recorder_) recorder_.emplace(device_, eager_);
   budget_share reserved{*budget_};
   recorder_options how = options_for(hash, given, reserved, at.place);
-  how.watching = observers_;
+  // What leaves nothing is not there for the recorder: the recording is everybody's.
+  std::vector<std::shared_ptr<mark_observer>> leaving;
+  std::ranges::copy_if(observers_, std::back_inserter(leaving), [](const auto& one) {
+    return one->recorded_as() != mark_observer::leaves_nothing;
+  });
+  how.watching = leaving;
   how.observed = observed;
   recorded done = recorder_->record(at, what, given, how);
+  tell_of_bare_run(done.first.replay);
   if (done.made) keep(*std::move(done.made), what, hash, std::move(reserved));
   if (done.first.how == ran::captured) {
     ++counts_.captured;

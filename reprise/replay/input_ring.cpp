@@ -1,11 +1,9 @@
 #include "reprise/replay/input_ring.hpp"
 
-#include <atomic>
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
-#include "reprise/base/fault_points.hpp"
-#include "reprise/base/mutant.hpp"
 #include "reprise/device/enqueue.hpp"
 #include "reprise/kernel/launch.hpp"
 #include "reprise/replay/stage_inputs.hpp"
@@ -13,8 +11,6 @@
 namespace reprise {
 
 namespace {
-
-constexpr int looks_before_waiting = 2000;  // some microseconds
 
 std::size_t words_of(std::size_t segments) {
   return 2 + 2 * segments;
@@ -51,15 +47,11 @@ std::size_t input_ring::pinned_bytes(const input_layout& layout) {
 
 input_ring::input_ring(site side, std::byte* words, bindings given, const input_layout& layout,
                        bool draws)
-    : slot_bytes_{slot_bytes_of(layout)},
-      slots_{slots_of(slot_bytes_)},
+    : slots_{side, slot_bytes_of(layout), slots_of(slot_bytes_of(layout))},
       inputs_{layout.inputs()},
       segments_{inputs_ + (draws ? 1 : 0)},
       block_bytes_{layout.bytes()},
-      ring_{side.stream.device(), slot_bytes_ * slots_, side.place},
-      consumed_{side.stream.device(), 1, side.place},
       words_{reinterpret_cast<std::uint64_t*>(words), words_of(segments_)} {
-  consumed_[0] = 0;
   std::vector<std::uint64_t> first(words_of(segments_), 0);
   for (std::size_t i = 0; i < inputs_; ++i) first[2 + 2 * i] = layout.offset(i);
   for (const binding& b : given) {
@@ -75,14 +67,14 @@ input_ring::input_ring(site side, std::byte* words, bindings given, const input_
 
 void input_ring::record(site captured, std::byte* block) const {
   const view<std::uint8_t> whole{reinterpret_cast<std::uint8_t*>(block), block_bytes_};
-  launch(captured, stage_inputs, read<std::uint8_t>{ring_}, write<std::uint8_t>{whole},
-         inout<std::uint64_t>{words_}, write<std::uint64_t>{consumed_}, slot_bytes_, slots_,
-         segments_);
+  launch(captured, stage_inputs, read<std::uint8_t>{slots_.memory()}, write<std::uint8_t>{whole},
+         inout<std::uint64_t>{words_}, write<std::uint64_t>{slots_.consumed()}, slots_.slot_bytes(),
+         slots_.slots(), segments_);
 }
 
 void input_ring::fill(site at, bindings given, const philox_counter* random,
                       const input_layout& layout, std::byte* block) {
-  std::byte* const slot = next_slot(at);
+  std::byte* const slot = slots_.next(at);
   std::byte* const inputs = slot + stage_header_bytes;
   std::uint64_t there = 0;
   for (const binding& b : given) {
@@ -102,29 +94,6 @@ void input_ring::fill(site at, bindings given, const philox_counter* random,
     there |= std::uint64_t{1} << inputs_;
   }
   std::memcpy(slot, &there, sizeof there);
-}
-
-// The slot of replay n held replay n - slots. The launch that follows makes what is written here
-// visible to the device.
-std::byte* input_ring::next_slot(site at) {
-  const std::atomic_ref consumed{consumed_[0]};
-  const auto is_free = [&] {
-    return REPRISE_MUTANT(ring_slot_is_rewritten_before_it_was_read) ||
-           consumed.load(std::memory_order_acquire) + slots_ > replays_;
-  };
-  if (!is_free()) {
-    ++waits_;
-    for (int looks = 0; !is_free() && looks != looks_before_waiting; ++looks) {
-    }
-    // Everything before, so that replay too; and a device that is lost says so.
-    if (!is_free()) {
-      landmark("input ring: waited for a slot");
-      at.stream.synchronize(at.place);
-    }
-  } else if (replays_ % slots_ == 0 && fault_point("input ring: waits for a slot that is free")) {
-    at.stream.synchronize(at.place);
-  }
-  return reinterpret_cast<std::byte*>(ring_.data()) + replays_ % slots_ * slot_bytes_;
 }
 
 }  // namespace reprise

@@ -1,21 +1,18 @@
 // The host's side of stage_inputs: slots of pinned memory that a recording's first node reads, so
 // that a replay with inputs costs the host a memcpy and one launch.
 //
-// Each replay has its slot; one is rewritten only when its replay has read it, which the host sees
-// in a pinned word without asking the device. When none is free the call waits, and the wait is
-// counted. Host inputs, the words of direct ones and those of a random counter go this way; other
-// inputs on the device are copied before the launch. One thread at a time.
+// Host inputs, the words of direct ones and those of a random counter go this way; other inputs on
+// the device are copied before the launch. One thread at a time.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <source_location>
 
 #include "reprise/device/memory.hpp"
 #include "reprise/replay/philox_counter.hpp"
 #include "reprise/replay/run_memory.hpp"
 #include "reprise/replay/signature.hpp"
+#include "reprise/replay/slot_ring.hpp"
 #include "reprise/replay/staging.hpp"
 
 namespace reprise {
@@ -44,25 +41,18 @@ class input_ring {
   // replay whose launch fails leaves its slot to the next one.
   void fill(site at, bindings given, const philox_counter* random, const input_layout& layout,
             std::byte* block);
-  void launched() { ++replays_; }
+  void launched() { slots_.launched(); }
 
-  std::size_t slots() const { return slots_; }
-  std::size_t pinned_bytes() const { return ring_.size() + 8 * consumed_.size(); }
-  std::uint64_t waits() const { return waits_; }
+  std::size_t slots() const { return slots_.slots(); }
+  std::size_t pinned_bytes() const { return slots_.pinned_bytes(); }
+  std::uint64_t waits() const { return slots_.waits(); }
 
  private:
-  std::byte* next_slot(site at);
-
-  std::size_t slot_bytes_;
-  std::size_t slots_;
+  slot_ring slots_;
   std::size_t inputs_;
   std::size_t segments_;  // the inputs, and behind them the words of a counter
   std::size_t block_bytes_;
-  pinned<std::uint8_t> ring_;
-  pinned<std::uint64_t> consumed_;
   view<std::uint64_t> words_;
-  std::uint64_t replays_ = 0;
-  std::uint64_t waits_ = 0;
 };
 
 }  // namespace reprise

@@ -44,14 +44,18 @@ class mark_observer {
   virtual void on_mark(step_scope& run, point where, const tensor_ref& what) = 0;
 
   // What recordings that are made now would have in them, as one word: equal words, equal works.
-  // 0: its works cannot be captured.
+  // 0: its works cannot be captured. `leaves_nothing`: no work at all, so that what is recorded now
+  // is what is recorded without it, and serves both.
   virtual std::uint64_t recorded_as() const { return 0; }
+  static constexpr std::uint64_t leaves_nothing = ~std::uint64_t{0};
   // Around each run of a body that it is told of; the scope's stream is being captured or is not.
   // Warm-ups are not shown: they leave no trace. What on_end returns of a capture the recording
   // owns. A body that throws is abandoned instead of ended.
   virtual void on_begin(step_scope&) {}
   virtual std::shared_ptr<recorded_marks> on_end(step_scope&) { return nullptr; }
   virtual void on_abandoned() noexcept {}
+  // A step ran that it leaves nothing in, and of which it was told nothing else.
+  virtual void on_bare_run(replay_id) {}
 };
 
 }  // namespace reprise

@@ -8,6 +8,16 @@
 
 namespace reprise {
 
+namespace {
+
+// Of one plan; even, since it is brought 16 bytes at a time.
+std::size_t plan_words_of(const monitor_options& options) {
+  const std::size_t words = options.most_points * (descriptor_words + 1) + 2 * options.most_runs;
+  return words + words % 2;
+}
+
+}  // namespace
+
 flights::flights(device_ref device, const monitor_options& options,
                  std::shared_ptr<const ring_memory> ring, tap_counts& counts)
     : device_{device},
@@ -15,9 +25,10 @@ flights::flights(device_ref device, const monitor_options& options,
       ring_{std::move(ring)},
       counts_{counts},
       account_{options.ring_bytes, options.slots},
-      words_per_plan_{options.most_points * (descriptor_words + 1) + 2 * options.most_runs},
-      words_{device, words_per_plan_ * options.flights},
+      words_per_plan_{plan_words_of(options)},
+      words_{device, words_per_plan_ * (options.flights + 1)},
       all_(options.flights) {
+  std::ranges::fill(words_.data(), words_.data() + words_.size(), std::uint64_t{0});
   for (std::size_t i = 0; i < all_.size(); ++i) {
     all_[i].words = {words_.data() + i * words_per_plan_, words_per_plan_};
     all_[i].plan.reserve(options.most_points, options.most_runs);

@@ -78,6 +78,12 @@ class flights {
   void pop(std::size_t n);
 
   const ring_account& account() const { return account_; }
+  // The plan words of all flights, one after the other, and behind them a plan that is off: zeros.
+  const pinned<std::uint64_t>& plans() const { return words_; }
+  std::size_t plan_of(const flight& one) const {
+    return static_cast<std::size_t>(&one - all_.data());
+  }
+  std::size_t plan_that_is_off() const { return all_.size(); }
   std::size_t words_per_plan() const { return words_per_plan_; }
 
  private:

@@ -39,8 +39,8 @@ std::shared_ptr<mark_observer> monitor::observer() const {
   return std::make_shared<tap_observer>(core_);
 }
 
-void monitor::plan_step(std::span<const request_rows> requests) {
-  core_->next_requests(requests);
+void monitor::plan_step(std::span<const request_rows> requests, step_gate gate) {
+  core_->next_step(requests, gate);
 }
 
 void monitor::flush() {

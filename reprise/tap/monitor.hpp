@@ -41,7 +41,8 @@ class monitor {
   // The active specs, replaced as a whole: recordings of other specs are not used for these.
   void watch(std::vector<tap_spec> specs);
   void watch(tap_spec only) { watch(std::vector<tap_spec>{std::move(only)}); }
-  // Of what is watched, what fires from the next step on, with no recording anew.
+  // Of what is watched, what fires from the next step on, with no recording anew. None: steps
+  // replay what is recorded without a monitor, and pay nothing for this one.
   void enable(point_set enabled);
   // The first part of a spec that no mark seen so far fits; empty: each fits one.
   std::string unmatched() const;
@@ -52,9 +53,9 @@ class monitor {
   // For replay_cache::observe.
   std::shared_ptr<mark_observer> observer() const;
 
-  // Whose rows the next step under this monitor has; without it, nobody's. Throws what the device
-  // failed with, if it did.
-  void plan_step(std::span<const request_rows> requests);
+  // Whose rows the next step under this monitor has, and whether it is gated; without it nobody's,
+  // and it is. Throws what the device failed with, if it did.
+  void plan_step(std::span<const request_rows> requests, step_gate gate = step_gate::gated);
 
   // Returns when the records of all steps so far have reached every sink. Throws what the device
   // failed with.

@@ -9,7 +9,15 @@ namespace reprise {
 
 producer_branch::producer_branch(tap_core& core, step_scope& run) : core_{core}, run_{run} {
   if (core_.options.in_line) return;
+  core_.begun.record(run);
   watch_.emplace([this](stream_ref stream, const work& what) { see(stream, what); });
+}
+
+stream_ref producer_branch::ahead(step_scope& run) {
+  ours_ = true;
+  if (core_.options.in_line) return run;
+  core_.begun.wait(core_.side);
+  return core_.side;
 }
 
 stream_ref producer_branch::begin(step_scope& run) {

@@ -2,15 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <utility>
 
 #include "reprise/base/error.hpp"
 #include "reprise/base/mutant.hpp"
+#include "reprise/tap/bring_plan.hpp"
 #include "reprise/tap/launch_producer.hpp"
 
 namespace reprise {
 
 namespace {
+
+// More replays than that are not under way at once without a wait; a page of pinned memory.
+constexpr std::size_t plan_slots = 256;
 
 view<std::uint64_t> words_in(const block& of) {
   return {reinterpret_cast<std::uint64_t*>(of.data()), of.bytes() / sizeof(std::uint64_t)};
@@ -21,12 +26,20 @@ view<std::uint64_t> words_in(const block& of) {
 producers::producers(std::shared_ptr<tap_core> core) : core_{std::move(core)} {}
 
 // Fresh memory, which every stream may use; before the branch is part of the capture.
-void producers::begin(stream_ref captured) {
+void producers::begin(step_scope& run, producer_branch& branch) {
+  const stream_ref captured = run;
   words_ =
       block::fresh(core_->memory, core_->all.words_per_plan() * sizeof(std::uint64_t), core_->side);
-  arrivals_ =
-      block::fresh(core_->memory, core_->options.most_points * sizeof(std::uint64_t), core_->side);
+  counters_ = block::fresh(core_->memory, (core_->options.most_points + 1) * sizeof(std::uint64_t),
+                           core_->side);
+  slots_.emplace(site{core_->side}, sizeof(std::uint64_t), plan_slots);
   captured.device().api().keep(captured.id(), core_->ring);
+  const view<std::uint64_t> said{reinterpret_cast<std::uint64_t*>(slots_->memory().data()),
+                                 plan_slots};
+  launch(site{branch.ahead(run)}, bring_plan, read<std::uint64_t>{said},
+         read<std::uint64_t>{core_->all.plans()}, write<std::uint64_t>{words_in(words_)},
+         inout<std::uint64_t>{words_in(counters_).subview(0, 1)},
+         write<std::uint64_t>{slots_->consumed()}, core_->all.words_per_plan());
 }
 
 void producers::add(step_scope& run, producer_branch& branch, const tapped_point& one,
@@ -37,20 +50,21 @@ void producers::add(step_scope& run, producer_branch& branch, const tapped_point
         "or watch fewer",
         one.kind, one.layer, points_.size())};
   }
-  if (points_.empty()) begin(run);
+  if (points_.empty()) begin(run, branch);
   const std::size_t index = points_.size();
   const site at{branch.begin(run)};
   nodes_.push_back(launch_producer(at, *core_->ring, one, what, words_in(words_),
-                                   words_in(arrivals_).subview(index, 1), index));
+                                   words_in(counters_).subview(1 + index, 1), index));
   branch.end(what);
   points_.push_back(one);
 }
 
-// Only when the set has changed.
+// Only when it would say something else.
 void producers::switch_points() {
-  if (enabled_version_ == core_->enabled_version()) return;
-  for (tapped_point& one : points_) one.enabled = core_->is_enabled(one);
+  if (enabled_version_ == core_->enabled_version() && gate_ == core_->gate()) return;
+  for (tapped_point& one : points_) one.enabled = core_->is_enabled(one, core_->gate());
   enabled_version_ = core_->enabled_version();
+  gate_ = core_->gate();
 }
 
 std::shared_ptr<const reason> producers::make_room(site) {
@@ -63,47 +77,43 @@ std::shared_ptr<const reason> producers::make_room(site) {
   return nullptr;
 }
 
+void producers::set_up(site at) {
+  if (is_set_up_) return;
+  const view<std::uint8_t> all{reinterpret_cast<std::uint8_t*>(counters_.data()),
+                               counters_.bytes()};
+  fill(at, write<std::uint8_t>{all}, std::uint8_t{0});
+  is_set_up_ = true;
+}
+
 void producers::before_launch(site at, replay_id id) {
   step_ = core_->begin_step();
   replay_ = id;
   if (points_.empty()) return;
-  if (!arrivals_are_set_) {
-    fill(at,
-         write<std::uint8_t>{view<std::uint8_t>{reinterpret_cast<std::uint8_t*>(arrivals_.data()),
-                                                arrivals_.bytes()}},
-         std::uint8_t{0});
-    arrivals_are_set_ = true;
-  }
-  if (promised_ == nullptr) {
-    const bool says_so = words_are_set_ && !is_on_;
-    if (says_so && !REPRISE_MUTANT(words_of_a_dropped_step_are_left)) return;
-    if (REPRISE_MUTANT(words_of_a_dropped_step_are_left)) return;
-    upload_words(at, core_->off_words.data(), points_.size() * descriptor_words, words_in(words_));
-    is_on_ = false;
-  } else {
+  set_up(at);
+  std::uint64_t said = 0;  // as it was
+  if (promised_ != nullptr) {
     const flight& one = *promised_;
     one.plan.write(one.words, points_.size(), core_->all.account(), static_cast<std::uint64_t>(id));
-    upload_words(at, one.words.data(), one.plan.words(points_.size()), words_in(words_));
-    is_on_ = true;
+    said = plan_to_bring(core_->all.plan_of(one), one.plan.words(points_.size()));
+    is_off_ = false;
+  } else if (!is_off_ && !REPRISE_MUTANT(words_of_a_dropped_step_are_left)) {
+    said = plan_to_bring(core_->all.plan_that_is_off(), points_.size() * descriptor_words);
+    is_off_ = true;
   }
-  words_are_set_ = true;
-  core_->note_upload();
+  std::memcpy(slots_->next(at), &said, sizeof said);
+  if (said != 0) core_->told_plan();
 }
 
 void producers::after_launch(site at, bool launched) noexcept {
+  if (points_.empty()) return;
   flight* const one = std::exchange(promised_, nullptr);
-  if (one == nullptr) return;
   if (launched) {
-    core_->launched(*one, at.stream, step_, replay_);
+    slots_->launched();
+    if (one != nullptr) core_->launched(*one, at.stream, step_, replay_);
     return;
   }
-  try {
-    at.stream.synchronize(at.place);  // its words may be on their way
-  } catch (const error& failed) {
-    report_error(failed.what());
-  }
-  is_on_ = true;  // whatever the device has been told, the next launch tells it anew
-  core_->withdraw(*one);
+  is_off_ = false;  // what was to be told was not
+  if (one != nullptr) core_->withdraw(*one);
 }
 
 }  // namespace reprise

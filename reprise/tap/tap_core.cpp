@@ -39,10 +39,9 @@ tap_core::tap_core(device_ref on, const monitor_options& how)
       ring{std::make_shared<ring_memory>(memory, side, options.ring_bytes, options.slots)},
       all{on, options, ring, counted},
       drains{on, options, ring, all, guard, counted},
-      off_words{on, all.words_per_plan()},
+      begun{on},
       crossing{on},
       id_{++monitors_made} {
-  std::ranges::fill(off_words.data(), off_words.data() + off_words.size(), std::uint64_t{0});
   if (options.thread) thread_ = std::make_unique<host_thread>(device, [this] { run_drain(); });
 }
 
@@ -61,6 +60,15 @@ void tap_core::watch(std::vector<tap_spec> specs) {
 void tap_core::enable(point_set enabled) {
   enabled_ = std::move(enabled);
   ++enabled_version_;
+}
+
+std::uint64_t tap_core::recorded_as() const {
+  const bool watches = std::ranges::any_of(specs_, [](const tap_spec& one) {
+    return !one.where.empty() && one.rows.what() != row_mode::kind::none;
+  });
+  const bool may_fire = !enabled_.empty() || gate_ == step_gate::ungated;
+  const bool fires = watches && may_fire && !stopped();
+  return fires ? id_ << 24 | version_ : mark_observer::leaves_nothing;
 }
 
 std::uint64_t tap_core::id_of(point where) {
@@ -99,7 +107,6 @@ std::optional<tapped_point> tap_core::tapped(point where, const tensor_ref& what
   made.row_bytes = static_cast<std::uint64_t>(made.width) * size_of(what.type);
   made.source_rows =
       made.width == 0 ? 0 : static_cast<std::int64_t>(what.shape.count()) / made.width;
-  made.enabled = is_enabled(made);
   const bool chunks = made.rows.what() == row_mode::kind::chunked;
   if (chunks && made.source_rows % made.rows.parts() != 0) {
     throw usage_error{
@@ -109,13 +116,15 @@ std::optional<tapped_point> tap_core::tapped(point where, const tensor_ref& what
   return made;
 }
 
-void tap_core::next_requests(std::span<const request_rows> requests) {
+void tap_core::next_step(std::span<const request_rows> requests, step_gate gate) {
   drains.raise_failure();
   requests_.assign(requests.begin(), requests.end());
+  gate_ = gate;
 }
 
 std::uint64_t tap_core::begin_step() {
   requests_.clear();
+  gate_ = step_gate::gated;
   const std::lock_guard held{guard};
   ++counted.steps;
   return steps_++;
@@ -232,7 +241,7 @@ std::shared_ptr<const reason> tap_core::never_fits(std::string_view what,
                                      "until then the step runs eagerly, point by point"}});
 }
 
-void tap_core::note_upload() {
+void tap_core::told_plan() {
   const std::lock_guard held{guard};
   ++counted.uploads;
 }

@@ -35,19 +35,22 @@ class tap_core {
   // What is watched. Each change is another word in the keys of recordings.
   void watch(std::vector<tap_spec> specs);
   void enable(point_set enabled);
-  std::uint64_t recorded_as() const { return id_ << 24 | version_; }
+  // Nothing, where no producer would fire: such steps share the recordings of unobserved ones.
+  std::uint64_t recorded_as() const;
   std::uint64_t enabled_version() const { return enabled_version_; }
-  bool is_enabled(const tapped_point& one) const {
-    return enabled_.contains({one.kind, one.layer});
+  bool is_enabled(const tapped_point& one, step_gate gate) const {
+    return (gate == step_gate::ungated && !one.rows.follows_tables()) ||
+           enabled_.contains({one.kind, one.layer});
   }
   // Throws usage_error, naming the point, for a tensor that cannot be tapped. Nothing: it is not
   // watched.
   std::optional<tapped_point> tapped(point where, const tensor_ref& what);
 
   // Whose rows the next step has.
-  void next_requests(std::span<const request_rows> requests);
+  void next_step(std::span<const request_rows> requests, step_gate gate);
   std::span<const request_rows> requests() const { return requests_; }
-  // A step runs: its number. Its requests are nobody else's.
+  step_gate gate() const { return gate_; }
+  // A step runs: its number. Its requests and its gate are no other's.
   std::uint64_t begin_step();
 
   // May wait, as the options say.
@@ -60,7 +63,7 @@ class tap_core {
                         std::uint64_t most);
   std::shared_ptr<const reason> never_fits(std::string_view what,
                                            std::span<const tapped_point> points);
-  void note_upload();
+  void told_plan();
 
   void flush();
   void await_request(std::uint64_t request);
@@ -78,8 +81,8 @@ class tap_core {
   mutex guard;
   flights all;  // under guard
   drain drains;
-  pinned<std::uint64_t> off_words;  // zeros
   std::deque<event> joins;          // of producers of one capture at a time
+  event begun;                      // where one capture begins
   event crossing;
 
  private:
@@ -98,6 +101,7 @@ class tap_core {
   std::uint64_t enabled_version_ = 1;
   std::vector<tap_spec> specs_;
   point_set enabled_ = point_set::all();
+  step_gate gate_ = step_gate::gated;  // of the next step
   std::deque<known_point> known_;  // by id; kinds stay where they are
   std::vector<request_rows> requests_;
   std::uint64_t steps_ = 0;

@@ -35,7 +35,7 @@ constexpr metric_row metric_rows[] = {
     {"reserve_timeouts", "of them, that ended in a drop", &tap_counts::timed_out},
     {"never_fit", "plans larger than the ring or the staging", &tap_counts::never_fit},
     {"direct", "publications that went straight to the host", &tap_counts::direct},
-    {"uploads", "uploads of plan words", &tap_counts::uploads},
+    {"uploads", "plans that a launch was told of", &tap_counts::uploads},
     {"withdrawn", "plans whose launch failed", &tap_counts::withdrawn},
     {"flushes", "flushes", &tap_counts::flushes},
     {"sink_failures", "calls of sinks that failed", &tap_counts::sink_failures},

@@ -41,7 +41,7 @@ struct tap_counts {
   std::uint64_t timed_out = 0;  // waits that ended in a drop
   std::uint64_t never_fit = 0;  // steps and points that were larger than the ring or the staging
   std::uint64_t direct = 0;     // publications that went straight to the host
-  std::uint64_t uploads = 0;    // of plan words
+  std::uint64_t uploads = 0;    // plans that a launch was told of
   std::uint64_t withdrawn = 0;  // plans whose launch failed
   std::uint64_t flushes = 0;
   std::uint64_t sink_failures = 0;

@@ -17,6 +17,7 @@ void tap_observer::on_begin(step_scope& run) {
   } else {
     now.requests.assign(core_->requests().begin(), core_->requests().end());
     now.replay = run.inputs().run;
+    now.gate = core_->gate();
     now.step = core_->begin_step();
   }
   running_.push_back(std::move(now));
@@ -24,9 +25,10 @@ void tap_observer::on_begin(step_scope& run) {
 
 void tap_observer::on_mark(step_scope& run, point where, const tensor_ref& what) {
   if (running_.empty()) return;
-  const std::optional<tapped_point> one = core_->tapped(where, what);
+  std::optional<tapped_point> one = core_->tapped(where, what);
   if (!one) return;
   const one_run& now = running_.back();
+  one->enabled = core_->is_enabled(*one, now.gate);
   if (now.captured) {
     now.captured->add(run, *now.branch, *one, what);
   } else if (one->enabled) {
@@ -76,7 +78,7 @@ void tap_observer::publish(step_scope& run, const one_run& now, const tapped_poi
     core_->withdraw(promised);
     throw;
   }
-  core_->note_upload();
+  core_->told_plan();
   core_->launched(promised, on, now.step, now.replay);
 }
 

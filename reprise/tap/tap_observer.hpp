@@ -19,6 +19,7 @@ class tap_observer final : public mark_observer {
   void on_mark(step_scope& run, point where, const tensor_ref& what) override;
   std::shared_ptr<recorded_marks> on_end(step_scope& run) override;
   void on_abandoned() noexcept override { running_.pop_back(); }
+  void on_bare_run(replay_id) override { core_->begin_step(); }
 
  private:
   // One run of a body; a break of an eager run may run others.
@@ -28,6 +29,7 @@ class tap_observer final : public mark_observer {
     std::uint64_t step = 0;
     replay_id replay = replay_id::none;
     std::vector<request_rows> requests;
+    step_gate gate = step_gate::gated;
   };
 
   void publish(step_scope& run, const one_run& now, const tapped_point& one,

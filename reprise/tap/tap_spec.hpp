@@ -30,6 +30,7 @@ class row_mode {
   kind what() const { return what_; }
   const std::int64_t* count() const { return count_; }
   int parts() const { return parts_; }
+  bool follows_tables() const { return what_ == kind::real || what_ == kind::last; }
   bool operator==(const row_mode&) const = default;
 
  private:
@@ -55,6 +56,11 @@ struct request_rows {
   std::int64_t place_in_batch = 0;  // in the original batch
   std::int64_t first_token = 0;     // of the request, that its first row is of
 };
+
+// A step that is to replay is gated: of what is watched only the enabled points fire, also where it
+// falls back to eager. One that never is (a prefill) is not: its points fire, enabled or not; but
+// those of `last` and `real`, whose row tables follow what is enabled on every step.
+enum class step_gate : std::uint8_t { gated, ungated };
 
 // Whose rows padding is.
 inline constexpr std::uint64_t no_request = ~std::uint64_t{0};

@@ -33,6 +33,7 @@
 #include "reprise/ops/switch_nodes.hpp"
 #include "reprise/ops/timestep_embedding.hpp"
 #include "reprise/replay/stage_inputs.hpp"
+#include "reprise/tap/bring_plan.hpp"
 #include "reprise/tap/move_span.hpp"
 #include "reprise/tap/publish_rows.hpp"
 #include "tests/ops/bench.hpp"
@@ -267,6 +268,14 @@ void run_publishing(Runner& with) {
            read<std::uint64_t>{all(plan)}, write<std::uint8_t>{all(ring)},
            write<std::uint64_t>{all(publications)}, inout<std::uint64_t>{all(arrivals)},
            std::uint64_t{0}, std::uint64_t{5}, std::uint64_t{20});
+  const std::vector<std::uint64_t> slots{0, plan_to_bring(1, 3)};
+  const std::vector<std::uint64_t> plans{1, 2, 3, 4, 5, 6, 7, 8};
+  std::vector<std::uint64_t> brought(4);
+  std::vector<std::uint64_t> replays{3};
+  std::vector<std::uint64_t> consumed{3};
+  with.run(bring_plan, read<std::uint64_t>{all(slots)}, read<std::uint64_t>{all(plans)},
+           write<std::uint64_t>{all(brought)}, inout<std::uint64_t>{all(replays)},
+           write<std::uint64_t>{all(consumed)}, std::uint64_t{4});
   std::vector<std::uint8_t> moved(ring.size());
   with.run(move_span, read<std::uint8_t>{all(std::as_const(ring))},
            write<std::uint8_t>{all(moved)});

@@ -27,6 +27,7 @@ class copying_observer final : public mark_observer {
     return std::make_shared<left>(*this);
   }
   void on_abandoned() noexcept override { ++abandoned; }
+  void on_bare_run(replay_id id) override { bare.push_back(id); }
 
   struct left final : recorded_marks {
     explicit left(copying_observer& o) : of{o} {}
@@ -48,7 +49,7 @@ class copying_observer final : public mark_observer {
   std::uint64_t word = 7;
   bool refuses = false, fails = false;
   int captures = 0, eager_runs = 0, abandoned = 0, asked = 0, launched = 0, withdrawn = 0;
-  std::vector<replay_id> ids, eager_ids;
+  std::vector<replay_id> ids, eager_ids, bare;
 };
 
 class recordable_observers : public ::testing::TestWithParam<std::string> {
@@ -109,6 +110,28 @@ TEST_P(recordable_observers, with_another_word_are_another_recording) {
   EXPECT_EQ(run(6.0F).how, ran::replayed) << "the one without observers";
   on.work.synchronize();
   EXPECT_EQ(seen(), 5.0F);
+}
+
+// What leaves nothing in a graph shares the recording with no observer at all, whoever was first.
+TEST_P(recordable_observers, that_leave_nothing_are_told_and_share_what_is_recorded) {
+  observer->word = mark_observer::leaves_nothing;
+  cache.observe(observer);
+  std::vector<replay_id> ran_as;
+  for (const float x : {2.0F, 3.0F, 4.0F}) ran_as.push_back(run(x).replay);
+  EXPECT_EQ(cache.counts().captured, 1U);
+  EXPECT_EQ(cache.counts().replayed, 2U);
+  EXPECT_EQ(observer->captures + observer->eager_runs, 0);
+  EXPECT_EQ(observer->bare, ran_as);
+  cache.stop_observing();
+  EXPECT_EQ(run(5.0F).how, ran::replayed);
+  observer->word = 7;
+  cache.observe(observer);
+  EXPECT_EQ(run(6.0F).how, ran::captured);
+  EXPECT_EQ(seen(), 6.0F);
+  observer->word = mark_observer::leaves_nothing;
+  EXPECT_EQ(run(7.0F).how, ran::replayed);
+  EXPECT_EQ(seen(), 6.0F);
+  EXPECT_EQ(observer->bare.size(), 4U);
 }
 
 TEST_P(recordable_observers, without_room_have_the_step_run_eagerly_and_say_why) {

@@ -27,7 +27,7 @@ TEST_F(rare_ways_of_a_replay, the_recorder_waits_for_its_warm_up) {
 }
 
 TEST_F(rare_ways_of_a_replay, the_input_ring_waits_for_a_free_slot_once_a_lap) {
-  const std::string_view point = "input ring: waits for a slot that is free";
+  const std::string_view point = "slot ring: waits for a slot that is free";
   const listening heard{{std::string{point}}};
   replay_cache cache{on.opened};
   cache.run(on.work, what, {adder.x.from_host(ones)});

@@ -53,12 +53,78 @@ TEST_P(graph_cases, T04_a_replay_with_no_point_enabled_leaves_the_ring_alone) {
     eye.flush();
     eye.enable("*");
     run(eager, eye, model, 2, "*");
-    eye.enable("none");
+    eye.enable("another_kind");  // the recording with producers, all of them off
     run(recorded, eye, model, 2, "none");
   }
+  EXPECT_EQ(recorded.counts().captured, 1U);
   eye.flush();
   expect_all();
   EXPECT_EQ(eye.counts().lost, 0U);
+}
+
+// With nothing enabled there is nothing to pay for: the step's own recording is replayed.
+TEST_P(graph_cases, of_no_point_at_all_are_the_steps_own_recording) {
+  tapped_model model{4, 4};
+  replay_cache cache{on.opened};
+  std::vector<float> x = test::tap_bench::values(8, 1);
+  on.run(cache, model, x);
+  const std::size_t bare = cache.report().recordings.front().nodes;
+  monitor eye{on.opened, small()};
+  eye.watch({"*", row_mode::all()});
+  send_here(eye);
+  cache.observe(eye.observer());
+  for (const char* enabled : {"none", "*", "none", "*", "none"}) {
+    eye.enable(enabled);
+    for (int i = 0; i < 3; ++i) run(cache, eye, model, 2, enabled);
+  }
+  eye.watch(tap_spec{"*", row_mode::none()});
+  EXPECT_EQ(run(cache, eye, model, 2, "none").how, ran::replayed);
+  eye.flush();
+  expect_all();
+  EXPECT_EQ(cache.counts().captured, 2U);
+  EXPECT_EQ(cache.counts().replayed, 15U);
+  EXPECT_EQ(eye.counts().steps, 16U) << "those of the step's own recording too";
+  std::set<std::size_t> nodes;
+  for (const auto& one : cache.report().recordings) nodes.insert(one.nodes);
+  EXPECT_EQ(nodes, (std::set<std::size_t>{bare, bare + 9}));
+}
+
+// A prefill fires all that is watched, whatever is enabled for the steps that replay; rows that
+// follow a table are taken of what is enabled, on every step.
+TEST_P(graph_cases, T04_steps_that_never_replay_are_not_gated) {
+  tapped_model model{2, 4};
+  const std::vector<request_rows> batch{{1, 0, 2, 0, 0}};
+  for (const bool record : {false, true}) {
+    monitor eye{on.opened, small()};
+    eye.watch({{"resid_pre:*", row_mode::all()}, {"resid_post:*", row_mode::last()}});
+    eye.enable("resid_pre:1,resid_post:0");
+    const auto taken = std::make_shared<test::keeping_sink::book>();
+    eye.send_to(std::make_unique<test::keeping_sink>(taken));
+    replay_cache cache{on.opened, {.record = record}};
+    cache.observe(eye.observer());
+    std::vector<float> x = test::tap_bench::values(8, 1);
+    const auto fired = [&](step_gate gate) {
+      taken->records.clear();
+      eye.plan_step(batch, gate);
+      on.run(cache, model, x);
+      eye.flush();
+      std::set<std::string> points;
+      for (const auto& one : taken->records) {
+        points.insert(one.kind + std::to_string(one.about.layer));
+      }
+      return points;
+    };
+    const std::set<std::string> gated{"resid_pre1", "resid_post0"};
+    const std::set<std::string> ungated{"resid_pre0", "resid_pre1", "resid_post0"};
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(fired(step_gate::gated), gated);
+      EXPECT_EQ(fired(step_gate::ungated), ungated);
+    }
+    eye.enable("none");
+    EXPECT_EQ(fired(step_gate::gated), std::set<std::string>{});
+    EXPECT_EQ(fired(step_gate::ungated), (std::set<std::string>{"resid_pre0", "resid_pre1"}));
+    EXPECT_EQ(eye.counts().planned, eye.counts().published);
+  }
 }
 
 TEST_P(graph_cases, T10_producers_beside_one_another_keep_their_labels) {
@@ -164,7 +230,7 @@ TEST_P(graph_cases, T19_each_replay_has_an_identity_of_its_own) {
   }
   EXPECT_EQ(got, sampled);
   EXPECT_EQ(replays.size(), sampled.size());
-  EXPECT_EQ(cache.counts().captured, 1U);
+  EXPECT_EQ(cache.counts().captured, 2U) << "with producers, and without";
 }
 
 TEST_P(graph_cases, T20_a_point_is_one_kernel_and_nothing_waits_for_the_host) {
@@ -185,7 +251,7 @@ TEST_P(graph_cases, T20_a_point_is_one_kernel_and_nothing_waits_for_the_host) {
   EXPECT_EQ(calls[seam_call::host_call], 0U);
   on.run(cache, model, x);
   const auto nodes = [](const replay_cache& of) { return of.report().recordings.front().nodes; };
-  EXPECT_EQ(nodes(cache), nodes(plain) + 36);
+  EXPECT_EQ(nodes(cache), nodes(plain) + 37) << "and one that brings the plan";
   eye.flush();
   EXPECT_EQ(eye.counts().published, 72U);
 }

@@ -1,5 +1,4 @@
-// T11: what a watched replay costs the host beside an unwatched one: one copy, and no question to
-// the device. An executable of its own: it replaces operator new.
+// T11: what a watched replay costs the host beside an unwatched one: no call of the device at all. An executable of its own: it replaces operator new.
 #include "tests/replay/counted_new.hpp"
 #include "tests/support/observe.hpp"
 #include "tests/tap/support.hpp"
@@ -50,7 +49,7 @@ TEST_P(tap_hot_path, T11_planning_and_reserving_ask_the_device_nothing) {
   EXPECT_EQ(allocated, 0U);
   EXPECT_EQ(synchronized, 0U);
   EXPECT_EQ(queried, 0U);
-  EXPECT_EQ(copies, 500U) << "the plan words, and nothing else";
+  EXPECT_EQ(copies, 0U) << "a node brings the plan";
   EXPECT_EQ(launches, 500U);
 }
 
