@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "reprise/base/clock.hpp"
 #include "reprise/base/error.hpp"
 #include "reprise/base/mutant.hpp"
 #include "reprise/device/enqueue.hpp"
@@ -24,31 +25,31 @@ drain::drain(device_ref device, const monitor_options& options,
       guard_{guard},
       counts_{counts},
       own_{device},
-      staging_{device, options.staging_bytes} {}
+      staging_{device, options.staging_bytes},
+      rounds_{round{device}, round{device}},
+      choice_{options.drain_by} {}
 
 void drain::send_to(std::unique_ptr<record_sink> sink) {
-  const std::lock_guard held{round_};
+  const std::lock_guard held{turn_};
   sinks_.add(std::move(sink), std::to_string(options_.run));
 }
 
 bool drain::pump() {
-  if (!round_.try_lock()) return false;
-  const std::lock_guard held{round_, std::adopt_lock};
+  if (!turn_.try_lock()) return false;
+  const std::lock_guard held{turn_, std::adopt_lock};
   return pump_alone();
 }
 
 bool drain::pump_alone() {
   if (failed()) return false;
+  round& made = rounds_[next_];
+  round& before = rounds_[1 - next_];
   try {
-    const std::size_t taken = choose();
-    if (taken == 0) return false;
-    copy_spans();
-    {
-      const std::lock_guard held{guard_};
-      flights_.give_back(taken);
-      counts_.spans += spans_.size();
-    }
-    deliver(taken);
+    choose(made, before);
+    copy_spans(made);
+    if (!made.is_under_way() && !before.is_under_way()) return false;
+    if (before.is_under_way()) end(before);
+    if (made.is_under_way()) next_ = 1 - next_;
     return true;
   } catch (const std::exception&) {
     fail(std::current_exception());
@@ -56,81 +57,116 @@ bool drain::pump_alone() {
   }
 }
 
-// The oldest flights that are over, as many as the staging holds, which any one of them fits; what
-// of them lies together in the ring and was found is one span.
-std::size_t drain::choose() {
-  pieces_.clear();
-  spans_.clear();
+// The oldest flights that are over and that the round before does not have, as many as half of the
+// staging holds; one that is larger has all of it, alone. What lies together in the ring and was
+// found is one span.
+void drain::choose(round& made, const round& before) {
+  made.begin();
+  if (before.has_all) return;
+  const std::size_t half = staging_.size() / 2 / payload_alignment * payload_alignment;
+  std::size_t staged = next_ * half;
+  std::size_t end = staged + half;
+
   const std::lock_guard held{guard_};
   flights_.look();
-  std::size_t taken = 0;
-  std::size_t staged = 0;
-  while (taken < flights_.count()) {
-    flight& one = flights_.at(taken);
+  for (std::size_t i = before.flights.size(); i < flights_.count(); ++i) {
+    flight& one = flights_.at(i);
     if (!flights_.is_over(one)) break;
     const bool moves = one.is == flight::phase::launched && !one.is_direct();
-    if (moves && staged + one.plan.bytes() > staging_.size()) break;
-    const auto publications = one.plan.publications();
-    for (std::size_t i = 0; moves && i < publications.size(); ++i) {
-      if (one.state[i] != found::whole) continue;
-      const planned_publication& planned = publications[i];
-      const std::uint64_t bytes =
-          padded(one.bytes[i] + (one.plan.marked() ? marker_bytes : std::size_t{0}));
-      const bool goes_on =
-          !spans_.empty() && spans_.back().position + spans_.back().bytes == planned.position;
-      if (!goes_on) spans_.push_back({planned.position, 0, staged});
-      spans_.back().bytes += bytes;
-      pieces_.push_back({taken, i, staged});
-      staged += bytes;
+    if (moves && one.plan.bytes() > half && i == 0) {
+      made.has_all = true;
+      staged = 0;
+      end = staging_.size();
     }
-    ++taken;
+    if (moves && staged + one.plan.bytes() > end) break;
+    made.flights.push_back(&one);
+    if (moves) staged = add_spans(made, one, staged);
   }
-  return taken;
 }
 
-void drain::move(site at, std::uint64_t from, std::size_t to, std::uint64_t bytes) {
+std::size_t drain::add_spans(round& made, flight& one, std::size_t staged) {
+  const auto publications = one.plan.publications();
+  for (std::size_t i = 0; i < publications.size(); ++i) {
+    if (one.state[i] != found::whole) continue;
+    const std::uint64_t position = publications[i].position;
+    const std::uint64_t bytes =
+        padded(one.bytes[i] + (one.plan.marked() ? marker_bytes : std::size_t{0}));
+    const bool goes_on = !made.spans.empty() &&
+                         made.spans.back().position + made.spans.back().bytes == position;
+    if (!goes_on) made.spans.push_back({position, 0, staged});
+    made.spans.back().bytes += bytes;
+    made.pieces.push_back({&one, i, staged});
+    made.bytes += bytes;
+    staged += bytes;
+  }
+  return staged;
+}
+
+void drain::move(site at, drain_way way, std::uint64_t from, std::size_t to, std::uint64_t bytes) {
   const read<std::uint8_t> source{ring_->payload().subview(from, bytes)};
   const write<std::uint8_t> target{staging_.all().subview(to, bytes)};
-  if (options_.drain_by_kernel) {
+  if (way == drain_way::kernel) {
     launch(at, move_span, source, target);
   } else {
     copy(at, source, target);
   }
 }
 
-void drain::copy_spans() {
-  if (spans_.empty()) return;
+void drain::copy_spans(round& made) {
+  if (made.spans.empty()) return;
+  made.way = choice_.next(made.bytes);
+  made.began_us = now_us();
   const site at{own_};
   const std::uint64_t capacity = ring_->payload().size();
-  for (const span& one : spans_) {
+  for (const span& one : made.spans) {
     const std::uint64_t offset = one.position % capacity;
     const std::uint64_t first = std::min(one.bytes, capacity - offset);
-    move(at, offset, one.staged, first);
-    if (first != one.bytes) move(at, 0, one.staged + first, one.bytes - first);
+    move(at, made.way, offset, one.staged, first);
+    if (first != one.bytes) move(at, made.way, 0, one.staged + first, one.bytes - first);
   }
-  own_.synchronize();
+  made.copied.record(own_);
 }
 
-void drain::deliver(std::size_t taken) {
+// The room is free, then its records are handed over.
+void drain::end(round& done) {
+  if (!done.spans.empty()) wait_for(done);
+  {
+    const std::lock_guard held{guard_};
+    flights_.give_back(done.flights.size());
+    counts_.spans += done.spans.size();
+    counts_.spans_by_kernel += done.way == drain_way::kernel ? done.spans.size() : 0;
+  }
+  deliver(done);
+  done.begin();
+}
+
+// How long the round took is known where the host saw its end, on devices that take real time.
+void drain::wait_for(round& done) {
+  const bool is_seen = !done.copied.finished();
+  if (!REPRISE_MUTANT(records_are_cut_before_their_copy_is_done)) done.copied.synchronize();
+  const double now = now_us();
+  if (is_seen && device_.api().threads() == nullptr) {
+    choice_.took(done.way, done.bytes, now - std::max(done.began_us, last_copied_us_));
+  }
+  last_copied_us_ = now;
+}
+
+void drain::deliver(const round& done) {
   records_.clear();
   shapes_.clear();
   std::size_t next = 0;
   std::uint64_t drained = 0;
-  for (std::size_t i = 0; i < taken; ++i) {
-    flight& one = [&]() -> flight& {
-      const std::lock_guard held{guard_};
-      return flights_.at(i);
-    }();
-    if (one.is_direct()) add_records(one, 0, nullptr);
-    for (; next < pieces_.size() && pieces_[next].flight == i; ++next) {
-      const piece& p = pieces_[next];
+  for (flight* const one : done.flights) {
+    if (one->is_direct()) add_records(*one, 0, nullptr);
+    for (; next < done.pieces.size() && done.pieces[next].of == one; ++next) {
+      const piece& p = done.pieces[next];
       const auto* const payload = reinterpret_cast<const std::byte*>(staging_.data()) + p.staged;
-      drained += one.plan.publications()[p.publication].reserved;
-      if (one.plan.marked() && !marker_agrees(one, p.publication, payload)) {
-        mislabelled(one, p.publication);
+      drained += one->plan.publications()[p.publication].reserved;
+      if (one->plan.marked() && !marker_agrees(*one, p.publication, payload)) {
+        mislabelled(*one, p.publication);
         continue;
       }
-      add_records(one, p.publication, payload + (one.plan.marked() ? marker_bytes : 0));
+      add_records(*one, p.publication, payload + (one->plan.marked() ? marker_bytes : 0));
     }
   }
   std::uint64_t row_bytes = 0;
@@ -145,7 +181,7 @@ void drain::deliver(std::size_t taken) {
   counts_.drained_bytes += drained;
   counts_.sink_failures = sinks_.failures();
   counts_.sink_lost = sinks_.lost();
-  flights_.pop(taken);
+  flights_.pop(done.flights.size());
 }
 
 bool drain::marker_agrees(const flight& of, std::size_t i, const std::byte* payload) {
@@ -206,7 +242,7 @@ void drain::deliver_up_to(std::uint64_t number) {
     raise_failure();
     bool moved = false;
     {
-      const std::lock_guard held{round_};  // a round of somebody else ends first
+      const std::lock_guard held{turn_};  // a round of somebody else ends first
       moved = pump_alone();
       const std::lock_guard looked{guard_};
       if (flights_.count() == 0 || flights_.at(0).number >= number) return;
@@ -225,14 +261,14 @@ void drain::pass_oldest() {
 }
 
 void drain::flush_sinks() {
-  const std::lock_guard held{round_};
+  const std::lock_guard held{turn_};
   sinks_.flush();
   const std::lock_guard counted{guard_};
   counts_.sink_failures = sinks_.failures();
 }
 
 void drain::close_sinks() {
-  const std::lock_guard held{round_};
+  const std::lock_guard held{turn_};
   sinks_.close();
 }
 

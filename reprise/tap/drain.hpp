@@ -2,11 +2,13 @@
 // them to the sinks.
 //
 // One round copies what lies together as one span, on a stream of its own, into pinned staging; the
-// room in the ring is free when the copy is done, before any sink has seen a byte. One round at a
-// time, by whoever calls: a thread for it, or those who wait. The monitor's lock is held while
-// flights are looked at, never while bytes move or sinks work.
+// room in the ring is free when the copy is done, before any sink has seen a byte. Two rounds are
+// under way at once, a half of the staging each: one is copied while the records of the other are
+// handed over. By whoever calls: a thread for it, or those who wait. The monitor's lock is held
+// while flights are looked at, never while bytes move or sinks work.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "reprise/base/mutex.hpp"
+#include "reprise/tap/drain_choice.hpp"
 #include "reprise/tap/flights.hpp"
 #include "reprise/tap/sinks.hpp"
 
@@ -26,8 +29,8 @@ class drain {
         flights& all, mutex& guard, tap_counts& counts);
 
   void send_to(std::unique_ptr<record_sink> sink);
-  // One round. False: there was nothing to do, or somebody else is at it. A failure of the device
-  // is kept, and every later round does nothing.
+  // Begins a round, and ends the one before. False: there was nothing to do, or somebody else is at
+  // it. A failure of the device is kept, and every later round does nothing.
   bool pump();
   // Rounds until all flights below this number are delivered, with their streams waited for.
   void deliver_up_to(std::uint64_t number);
@@ -39,7 +42,7 @@ class drain {
 
  private:
   struct piece {
-    std::size_t flight = 0;  // from the oldest
+    flight* of = nullptr;
     std::size_t publication = 0;
     std::size_t staged = 0;  // where its payload lies
   };
@@ -49,11 +52,35 @@ class drain {
     std::size_t staged = 0;
   };
 
+  struct round {
+    explicit round(device_ref device) : copied{device} {}
+    bool is_under_way() const { return !flights.empty(); }
+    void begin() {
+      flights.clear();
+      pieces.clear();
+      spans.clear();
+      bytes = 0;
+      has_all = false;
+    }
+
+    std::vector<flight*> flights;  // the oldest that no earlier round has
+    std::vector<piece> pieces;
+    std::vector<span> spans;
+    std::uint64_t bytes = 0;  // that its spans move
+    bool has_all = false;     // of the staging
+    drain_way way = drain_way::copy_engine;
+    event copied;
+    double began_us = 0;
+  };
+
   bool pump_alone();
-  std::size_t choose();
-  void copy_spans();
-  void move(site at, std::uint64_t from, std::size_t to, std::uint64_t bytes);
-  void deliver(std::size_t flights);
+  void choose(round& made, const round& before);
+  std::size_t add_spans(round& made, flight& one, std::size_t staged);
+  void copy_spans(round& made);
+  void move(site at, drain_way way, std::uint64_t from, std::size_t to, std::uint64_t bytes);
+  void end(round& done);
+  void wait_for(round& done);
+  void deliver(const round& done);
   void add_records(flight& of, std::size_t i, const std::byte* payload);
   void mislabelled(const flight& of, std::size_t i);
   bool marker_agrees(const flight& of, std::size_t i, const std::byte* payload);
@@ -67,11 +94,13 @@ class drain {
   mutex& guard_;
   tap_counts& counts_;
 
-  mutex round_;  // of all below
+  mutex turn_;  // of all below
   stream own_;
   pinned<std::uint8_t> staging_;
-  std::vector<piece> pieces_;
-  std::vector<span> spans_;
+  std::array<round, 2> rounds_;
+  std::size_t next_ = 0;  // of the two
+  drain_choice choice_;
+  double last_copied_us_ = 0;
   std::vector<tap_record> records_;
   std::vector<std::int64_t> shapes_;
   sink_list sinks_;

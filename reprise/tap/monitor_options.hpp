@@ -6,6 +6,10 @@
 
 namespace reprise {
 
+// How bytes leave the ring: by the copy engine, by a kernel on the drain's stream that stores to
+// pinned memory, or by what is measured to be faster for rounds of that size.
+enum class drain_way : std::uint8_t { measured, copy_engine, kernel };
+
 struct monitor_options {
   std::uint64_t run = 0;                  // number of the run, in every record
   std::size_t ring_bytes = 256U << 20;    // of device memory, a multiple of 16
@@ -22,8 +26,7 @@ struct monitor_options {
   bool thread = true;
   // Producers run in the model's line instead of beside it.
   bool in_line = false;
-  // A kernel on the drain's stream stores to pinned memory, instead of the copy engine.
-  bool drain_by_kernel = false;
+  drain_way drain_by = drain_way::measured;
   // Each payload begins with what its producer believes to be; a record whose label says otherwise
   // is a fault. For tests.
   bool markers = false;

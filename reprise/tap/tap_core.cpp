@@ -68,6 +68,7 @@ std::uint64_t tap_core::recorded_as() const {
   });
   const bool may_fire = !enabled_.empty() || gate_ == step_gate::ungated;
   const bool fires = watches && may_fire && !stopped();
+  if (REPRISE_MUTANT(nothing_enabled_is_recorded_with_producers)) return id_ << 24 | version_;
   return fires ? id_ << 24 | version_ : mark_observer::leaves_nothing;
 }
 

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "reprise/base/mutant.hpp"
 #include "reprise/device/host_thread.hpp"
 #include "reprise/replay/step.hpp"
 #include "reprise/replay/stream_order.hpp"
@@ -39,7 +40,8 @@ class tap_core {
   std::uint64_t recorded_as() const;
   std::uint64_t enabled_version() const { return enabled_version_; }
   bool is_enabled(const tapped_point& one, step_gate gate) const {
-    return (gate == step_gate::ungated && !one.rows.follows_tables()) ||
+    const bool always = gate == step_gate::ungated && !one.rows.follows_tables();
+    return (always && !REPRISE_MUTANT(prefill_is_gated)) ||
            enabled_.contains({one.kind, one.layer});
   }
   // Throws usage_error, naming the point, for a tensor that cannot be tapped. Nothing: it is not

@@ -24,6 +24,7 @@ constexpr metric_row metric_rows[] = {
     {"drained_bytes", "bytes of the ring that were drained", &tap_counts::drained_bytes},
     {"record_bytes", "bytes of rows in records", &tap_counts::record_bytes},
     {"drain_copies", "copies that drained them", &tap_counts::spans},
+    {"drain_copies_by_kernel", "of those, by a kernel", &tap_counts::spans_by_kernel},
     {"dropped", "publications left out for want of room", &tap_counts::dropped},
     {"lost", "publications that were planned and not found", &tap_counts::lost},
     {"overwritten", "of those, found overwritten", &tap_counts::overwritten},

@@ -28,6 +28,7 @@ struct tap_counts {
   std::uint64_t drained_bytes = 0;    // likewise
   std::uint64_t record_bytes = 0;     // of rows
   std::uint64_t spans = 0;            // copies that drained them
+  std::uint64_t spans_by_kernel = 0;  // of those, by a kernel and not by the copy engine
 
   std::uint64_t dropped = 0;
   std::uint64_t lost = 0;         // the sum of the next three and of those that never came

@@ -20,7 +20,7 @@ TEST_P(monitors, take_what_a_plain_run_marks_from_replays_too) {
       monitor_options how = small();
       how.in_line = in_line;
       how.thread = thread;
-      how.drain_by_kernel = in_line != thread;
+      how.drain_by = in_line != thread ? drain_way::kernel : drain_way::copy_engine;
       monitor eye{on.opened, how};
       eye.watch({"resid_pre:*,resid_post:3", row_mode::all()});
       send_here(eye);
