@@ -2,13 +2,15 @@
 //
 // CUDA names the nodes of an executable by those of the graph that it was instantiated from, keeps
 // a node switched off over changes of its parameters, and takes changes while launches are in
-// flight: they count from the next launch on.
+// flight: they count from the next launch on. Where the driver does not keep that, the change is
+// made to another executable (renewal.cpp).
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "reprise/cuda/call.cuh"
+#include "reprise/cuda/changes.hpp"
 #include "reprise/cuda/cuda_device.hpp"
 
 namespace reprise::cuda {
@@ -78,21 +80,19 @@ cudaError_t apply(cudaGraphExec_t executable, const graph_op& op, const node_cha
   return change_fill(executable, op.nodes.front(), change.fill);
 }
 
-// All that was changed since it was made, on top of what `current` says.
-cudaError_t apply_all(executable_record& executable) {
+}  // namespace
+
+cudaError_t apply_changes(cudaGraphExec_t native, const executable_record& executable) {
   for (const auto& [node, change] : executable.changes) {
-    const cudaError_t status = apply(executable.native, *executable.original->find(node), change);
+    const cudaError_t status = apply(native, *executable.original->find(node), change);
     if (status != cudaSuccess) return status;
   }
   for (const node_id node : executable.disabled) {
-    const cudaError_t status =
-        switch_op(executable.native, *executable.original->find(node), false);
+    const cudaError_t status = switch_op(native, *executable.original->find(node), false);
     if (status != cudaSuccess) return status;
   }
   return cudaSuccess;
 }
-
-}  // namespace
 
 void cuda_device::enable(executable_id id, node_id node, bool on, place from) {
   auto& executable = record_of<executable_record>(id, core_, "enable", from);
@@ -106,6 +106,7 @@ void cuda_device::enable(executable_id id, node_id node, bool on, place from) {
     require_toggle(core_, "enable", op);
     executable.switchable.insert(node);
   }
+  renew_if_in_flight(executable, "enable", from);
   const relaxed_mode relaxed;
   core_.card.check(switch_op(executable.native, op, on), "enable", from);
   if (on) {
@@ -137,8 +138,10 @@ void cuda_device::set_parameters(executable_id id, node_id node, const work& wha
     default: break;
   }
   require_same_kind(op, change, what);
+  renew_if_in_flight(executable, call, what.place);
   const relaxed_mode relaxed;
   cudaError_t status = apply(executable.native, op, change);
+  if (what.kind == work_kind::copy) executable.copies_host_memory = true;  // perhaps
   if (status == cudaSuccess && executable.disabled.contains(node)) {
     status = switch_op(executable.native, op, false);
   }
@@ -221,9 +224,11 @@ bool cuda_device::update(executable_id id, graph_id graph, place from) {
   const std::shared_ptr<graph_body> body = template_of(graph, "update", from);
   core_.enter("update", from);
   const std::lock_guard lock{executable.guard};
-  const std::lock_guard reading{body->guard};
   require_host_driven(executable, "update");
   if (executable.borrowed) refuse_borrowed("update");
+  renew_if_in_flight(executable, "update", from);
+  executable.copies_host_memory.reset();
+  const std::lock_guard reading{body->guard};
   const relaxed_mode relaxed;
   cudaGraphExecUpdateResultInfo info{};
   cudaError_t status = cudaGraphExecUpdate(executable.native, body->native, &info);
@@ -236,7 +241,7 @@ bool cuda_device::update(executable_id id, graph_id graph, place from) {
     set_aside(executable);
     executable.current = body;  // from here on its functions are called, whatever fails below
   }
-  if (status == cudaSuccess) status = apply_all(executable);
+  if (status == cudaSuccess) status = apply_changes(executable.native, executable);
   core_.card.check(status, "update", from);
   return !refused;
 }

@@ -98,6 +98,8 @@ class cuda_device final : public device_api {
   void require_same_kind(const graph_op& op, const node_change& change, const work& what);
   void require_no_pageable_side(const work& what);
   void set_aside(executable_record& executable);
+  // Ahead of a change: no launch of what is changed is in flight, where that matters (renewal.cpp).
+  void renew_if_in_flight(executable_record& executable, std::string_view call, place from);
   bool mark_end(executable_record& executable, passed_mark& mark) noexcept;
   bool has_ended(executable_record& executable, bool wait) noexcept;
   cudaError_t record_unless_captured(stream_record& stream, cudaEvent_t event,

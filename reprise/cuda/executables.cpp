@@ -105,6 +105,7 @@ void cuda_device::launch(executable_id id, stream_id on, place from) {
   const std::lock_guard lock{executable.guard};
   core_.card.check(cudaGraphLaunch(executable.native, stream.native), "launch", from);
   executable.launched_on.store(stream.number, std::memory_order_relaxed);
+  executable.launched = true;
 }
 
 void cuda_device::keep(executable_id id, std::shared_ptr<const void> owner) {

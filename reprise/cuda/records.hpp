@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <source_location>
 #include <string>
@@ -99,6 +100,8 @@ struct executable_record {
   std::atomic<std::uint64_t> launched_on{0};  // the number of the stream; 0: never launched
 
   std::mutex guard;                            // of all below: changes are taken one by one
+  bool launched = false;                       // since it was made or made anew
+  std::optional<bool> copies_host_memory;      // a copy in it does, once somebody has looked
   std::shared_ptr<const graph_body> original;  // whose nodes name this one's; null when borrowed
   std::shared_ptr<const graph_body> current;   // whose parameters and functions it has
   // Of before an update: launches that are still in flight may call their functions.
