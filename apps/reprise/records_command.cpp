@@ -89,8 +89,9 @@ void add_records(verb_ref root) {
   verb.footer(
       "Without --summary, --export and --heat-map the first records are listed. A filter is "
       "fields\n"
-      "joined by commas: point, content, layer, run, step, request, token; numbers are N, A-B, or\n"
-      "several of these joined by '+'. A run that goes on, or was cut off, is read as far as its\n"
+      "joined by commas: point, content, layer, shard, run, step, request, token; numbers are N,\n"
+      "A-B, or several of these joined by '+'. A run that goes on, or was cut off, is read as far "
+      "as its\n"
       "batches are whole.\n\n"
       "Example: reprise records run1 --where point=resid_pre,layer=3,request=7,step=10-20 "
       "--summary");

@@ -23,9 +23,19 @@ std::string types_text(const std::set<dtype>& types) {
   return text;
 }
 
+// ", split along axis 1" of a shard, or nothing.
+std::string axes_text(const std::set<int>& axes) {
+  std::string text;
+  for (const int axis : axes) {
+    if (axis >= 0)
+      text += fmt::format("{}{}", text.empty() ? ", split along axis " : " and ", axis);
+  }
+  return text;
+}
+
 void print_listed(std::FILE* to, const run_report& report) {
   for (const listed_record& r : report.listed) {
-    const std::string point = formats::printable(point_name(r.kind, r.layer));
+    const std::string point = formats::printable(point_name(r.kind, r.layer, r.shard, r.shards));
     fmt::print(to, "  step {:<6} request {:<5} {:<20} {:<6} {:<14} {} [{}], {} bytes\n", r.step,
                r.request, point, name_of(r.content),
                tokens_text(r.first_row, r.first_row + r.rows - 1, r.rows != 0), name_of(r.type),
@@ -39,27 +49,30 @@ void print_listed(std::FILE* to, const run_report& report) {
 
 void print_points(std::FILE* to, const record_summary& summary) {
   for (const auto& [point, what] : summary.points()) {
-    fmt::print(
-        to,
-        "  {:<20} {} records, {} rows, {} bytes; {} requests, steps {}-{}, {}; {}; mean norm "
-        "{:.6g}{}\n",
-        formats::printable(point_name(point.first, point.second)), what.records, what.rows,
-        what.bytes, what.requests.size(), what.first_step, what.last_step,
-        tokens_text(what.first_token, what.last_token, what.rows != 0), types_text(what.types),
-        what.mean_norm(),
-        what.bad_elements == 0 ? ""
-                               : fmt::format("; {} elements are not finite", what.bad_elements));
+    fmt::print(to,
+               "  {:<20} {} records, {} rows, {} bytes; {} requests, steps {}-{}, {}; {}{}; mean "
+               "norm {:.6g}{}\n",
+               formats::printable(point.name()), what.records, what.rows, what.bytes,
+               what.requests.size(), what.first_step, what.last_step,
+               tokens_text(what.first_token, what.last_token, what.rows != 0),
+               types_text(what.types), axes_text(what.shard_axes), what.mean_norm(),
+               what.bad_elements == 0
+                   ? ""
+                   : fmt::format("; {} elements are not finite", what.bad_elements));
   }
 }
 
-nlohmann::json point_json(const record_summary::key& point, const point_summary& what) {
+nlohmann::json point_json(const recorded_point& point, const point_summary& what) {
   nlohmann::json types = nlohmann::json::array();
   for (const dtype type : what.types) types.push_back(name_of(type));
   nlohmann::json tokens = nullptr;
   if (what.rows != 0) tokens = {what.first_token, what.last_token};
-  return {{"point", point_name(point.first, point.second)},
-          {"kind", point.first},
-          {"layer", point.second},
+  return {{"point", point.name()},
+          {"kind", point.kind},
+          {"layer", point.layer},
+          {"shard", point.shard},
+          {"shards", point.shards},
+          {"shard_axes", what.shard_axes},
           {"records", what.records},
           {"rows", what.rows},
           {"bytes", what.bytes},
@@ -72,10 +85,21 @@ nlohmann::json point_json(const record_summary::key& point, const point_summary&
 }
 
 nlohmann::json record_json(const listed_record& r) {
-  return {{"run", r.run},         {"step", r.step},           {"replay", r.replay},
-          {"kind", r.kind},       {"layer", r.layer},         {"content", name_of(r.content)},
-          {"request", r.request}, {"first_row", r.first_row}, {"rows", r.rows},
-          {"place", r.place},     {"dtype", name_of(r.type)}, {"shape", r.shape},
+  return {{"run", r.run},
+          {"step", r.step},
+          {"replay", r.replay},
+          {"kind", r.kind},
+          {"layer", r.layer},
+          {"shard", r.shard},
+          {"shards", r.shards},
+          {"shard_axis", r.shard_axis},
+          {"content", name_of(r.content)},
+          {"request", r.request},
+          {"first_row", r.first_row},
+          {"rows", r.rows},
+          {"place", r.place},
+          {"dtype", name_of(r.type)},
+          {"shape", r.shape},
           {"bytes", r.bytes}};
 }
 
@@ -87,6 +111,9 @@ listed_record::listed_record(const tap_record& record)
       replay{static_cast<std::uint64_t>(record.replay)},
       kind{record.kind},
       layer{record.layer},
+      shard{record.shard},
+      shards{record.shards},
+      shard_axis{record.shard_axis},
       content{record.content},
       request{record.request},
       first_row{record.first_row},

@@ -18,7 +18,7 @@ struct listed_record {
 
   std::uint64_t run, step, replay;
   std::string kind;
-  int layer;
+  int layer, shard, shards, shard_axis;
   record_content content;
   std::uint64_t request;
   std::int64_t first_row, rows, place;

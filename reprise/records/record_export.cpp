@@ -23,8 +23,9 @@ std::vector<std::byte> as_array(const std::vector<Value>& values) {
 }
 
 // Whether the record has rows as the point has.
-bool fits(dtype type, const std::vector<std::int64_t>& row_shape, const tap_record& record) {
-  return type == record.type && std::ranges::equal(row_shape, record.shape.subspan(1));
+bool fits(const auto& point, const tap_record& record) {
+  return point.type == record.type && point.shard_axis == record.shard_axis &&
+         std::ranges::equal(point.row_shape, record.shape.subspan(1));
 }
 
 std::vector<std::byte> widened(std::span<const std::byte> narrow) {
@@ -44,19 +45,20 @@ std::vector<std::byte> widened(std::span<const std::byte> narrow) {
 }  // namespace
 
 void record_export::add(const tap_record& record) {
-  const auto [at, fresh] = points_.try_emplace({std::string{record.kind}, record.layer});
+  const auto [at, fresh] = points_.try_emplace(recorded_point{record});
   point& into = at->second;
   if (fresh) {
     into.type = record.type;
+    into.shard_axis = record.shard_axis;
     into.row_shape.assign(record.shape.begin() + 1, record.shape.end());
     into.row_bytes = size_of(record.type);
     for (const std::int64_t size : into.row_shape) {
       into.row_bytes *= static_cast<std::size_t>(size);
     }
-  } else if (!fits(into.type, into.row_shape, record)) {
+  } else if (!fits(into, record)) {
     throw usage_error{
-        fmt::format("an export of records: point {} has rows of several types or "
-                    "shapes; choose one run or step range with --where",
+        fmt::format("an export of records: point {} has rows of several types, "
+                    "shapes or shard axes; choose one run or step range with --where",
                     formats::quoted_name(point_name(record)))};
   }
   for (std::int64_t row = 0; row < record.rows; ++row) {
@@ -101,7 +103,7 @@ void record_export::write_npy(const std::filesystem::path& file) const {
   if (points_.size() != 1) {
     throw usage_error{
         fmt::format("an export to npy is one array and these are {} points; choose "
-                    "one with --where point=KIND,layer=N, or export safetensors",
+                    "one with --where point=KIND,layer=N,shard=I, or export safetensors",
                     points_.size())};
   }
   const point& one = points_.begin()->second;
@@ -117,7 +119,7 @@ void record_export::write_safetensors(const std::filesystem::path& file) const {
   if (points_.empty()) refuse_empty();
   std::vector<formats::tensor_to_write> tensors;
   for (const auto& [name, one] : points_) {
-    const std::string text = point_name(name.first, name.second);
+    const std::string text = name.name();
     const std::vector<placed_row> order = one.in_order();
     const auto of_rows = [&](std::string_view what, dtype type, std::vector<std::byte> bytes) {
       tensors.push_back(
@@ -135,6 +137,12 @@ void record_export::write_safetensors(const std::filesystem::path& file) const {
     of_rows("request", dtype::u64, as_array(requests));
     of_rows("token", dtype::i64, as_array(tokens));
     of_rows("step", dtype::u64, as_array(steps));
+    if (name.shards != 1) {
+      tensors.push_back({text + ".shard_axis",
+                         dtype::i32,
+                         {1},
+                         as_array(std::vector{static_cast<std::int32_t>(one.shard_axis)})});
+    }
   }
   formats::write_safetensors(file, tensors);
 }

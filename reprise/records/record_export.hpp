@@ -3,23 +3,23 @@
 //
 // As npy: one array, so the records have to be of one point. As safetensors: for each point its
 // rows under its name ("resid_pre:5"), and beside them which request, token and step each row is of
-// ("resid_pre:5.request", ".token", ".step"). Everything that is exported is in memory. One thread.
+// ("resid_pre:5.request", ".token", ".step"). Each shard of a tensor is a point of its own
+// ("q:5@1of4"), and "q:5@1of4.shard_axis" is the axis that is split. Everything that is exported is
+// in memory. One thread.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "reprise/records/tap_record.hpp"
+#include "reprise/records/recorded_point.hpp"
 
 namespace reprise {
 
 class record_export {
  public:
-  // Throws usage_error where the rows of a point are not all of one element type and shape.
+  // Throws usage_error where the rows of a point are not all of one element type, shape and axis.
   void add(const tap_record& record);
 
   std::size_t points() const noexcept { return points_.size(); }
@@ -40,6 +40,7 @@ class record_export {
   };
   struct point {
     dtype type;
+    int shard_axis;
     std::vector<std::int64_t> row_shape;
     std::size_t row_bytes;
     std::vector<placed_row> rows;
@@ -50,7 +51,7 @@ class record_export {
     std::vector<std::int64_t> shape() const;
   };
 
-  std::map<std::pair<std::string, int>, point> points_;
+  std::map<recorded_point, point> points_;
 };
 
 }  // namespace reprise

@@ -17,7 +17,7 @@ using formats::quoted_name;
 [[noreturn]] void refuse_filter(std::string_view field, std::string_view what) {
   throw usage_error{fmt::format(
       "a filter of records: {} {}; write fields such as point=resid_pre,layer=3,request=7,"
-      "step=10-20 (point, content, layer, run, step, request, token)",
+      "step=10-20 (point, content, layer, shard, run, step, request, token)",
       quoted_name(field), what)};
 }
 
@@ -67,6 +67,7 @@ bool put_field(record_filter& into, std::string_view key, std::string_view field
     return true;
   }
   number_set* const numbers = key == "layer"     ? &into.layer
+                              : key == "shard"   ? &into.shard
                               : key == "run"     ? &into.run
                               : key == "step"    ? &into.step
                               : key == "request" ? &into.request
@@ -97,6 +98,7 @@ bool record_filter::takes(const tap_record& record) const {
       (record.layer < 0 || !layer.has(static_cast<std::uint64_t>(record.layer)))) {
     return false;
   }
+  if (!shard.has(static_cast<std::uint64_t>(record.shard))) return false;
   if (!token.ranges.empty()) {
     if (record.rows <= 0 || record.first_row < 0) return false;
     const auto first = static_cast<std::uint64_t>(record.first_row);

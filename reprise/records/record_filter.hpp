@@ -31,6 +31,7 @@ struct record_filter {
   std::optional<std::string> point{};  // its kind
   std::optional<record_content> content{};
   number_set layer{};  // a point without a layer passes only where this is left out
+  number_set shard{};  // a whole tensor is shard 0
   number_set run{};
   number_set step{};
   number_set request{};

@@ -22,12 +22,21 @@ constexpr std::int64_t wide_picture = 2'400;
 
 void record_heat_map::add(const tap_record& record) {
   if (record.content != record_content::rows || record.layer < 0) return;
-  if (kind_.empty()) kind_ = record.kind;
+  if (kind_.empty()) {
+    kind_ = record.kind;
+    shard_ = record.shard;
+  }
   if (kind_ != record.kind) {
     throw usage_error{
         fmt::format("a heat map shows one kind of points and these are {} and {}; "
                     "choose one with --where point=KIND",
                     formats::quoted_name(kind_), formats::quoted_name(record.kind))};
+  }
+  if (shard_ != record.shard) {
+    throw usage_error{
+        fmt::format("a heat map shows one shard and these are {} and {} of {}; "
+                    "choose one with --where shard=N",
+                    shard_, record.shard, formats::quoted_name(kind_))};
   }
   for (std::int64_t row = 0; row < record.rows; ++row) {
     const double norm = row_norm(record, row);

@@ -19,8 +19,9 @@ namespace reprise {
 
 class record_heat_map {
  public:
-  // Rows of one kind: that of the first record. Throws usage_error for another one. Records of
-  // scores, of no layer, and rows that are not finite are left out.
+  // Rows of one kind and one shard: those of the first record. Throws usage_error for another one:
+  // the norm of a part says little of the whole, and less when parts are mixed. Records of scores,
+  // of no layer, and rows that are not finite are left out.
   void add(const tap_record& record);
 
   bool empty() const noexcept { return norms_.empty(); }
@@ -37,6 +38,7 @@ class record_heat_map {
     std::uint64_t count = 0;
   };
   std::string kind_;
+  int shard_ = 0;
   std::map<std::pair<int, std::int64_t>, mean> norms_;  // by layer and token
 };
 

@@ -8,7 +8,7 @@
 namespace reprise {
 
 void record_summary::add(const tap_record& record) {
-  point_summary& point = points_[{std::string{record.kind}, record.layer}];
+  point_summary& point = points_[recorded_point{record}];
   const bool first = point.records == 0;
   point.first_step = first ? record.step : std::min(point.first_step, record.step);
   point.last_step = std::max(point.last_step, record.step);
@@ -23,6 +23,7 @@ void record_summary::add(const tap_record& record) {
   point.bytes += record.bytes.size();
   point.requests.insert(record.request);
   point.types.insert(record.type);
+  if (record.shards != 1) point.shard_axes.insert(record.shard_axis);
   const auto elements = static_cast<std::size_t>(row_elements(record));
   for (std::int64_t row = 0; row < record.rows; ++row) {
     std::uint64_t bad = 0;

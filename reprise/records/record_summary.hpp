@@ -4,10 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <string>
-#include <utility>
 
-#include "reprise/records/tap_record.hpp"
+#include "reprise/records/recorded_point.hpp"
 
 namespace reprise {
 
@@ -19,6 +17,7 @@ struct point_summary {
   std::uint64_t first_step = 0, last_step = 0;
   std::int64_t first_token = 0, last_token = 0;  // of rows; meaningless while rows is 0
   std::set<dtype> types{};
+  std::set<int> shard_axes{};      // of records that are shards
   std::uint64_t bad_elements = 0;  // NaN or infinite
   double norm_sum = 0;             // of rows without such elements ...
   std::uint64_t norms = 0;         // ... and how many those are
@@ -28,13 +27,11 @@ struct point_summary {
 
 class record_summary {
  public:
-  using key = std::pair<std::string, int>;  // kind and layer: layers in the order of numbers
-
   void add(const tap_record& record);
-  const std::map<key, point_summary>& points() const noexcept { return points_; }
+  const std::map<recorded_point, point_summary>& points() const noexcept { return points_; }
 
  private:
-  std::map<key, point_summary> points_;
+  std::map<recorded_point, point_summary> points_;
 };
 
 }  // namespace reprise

@@ -23,12 +23,15 @@ struct record_column {
   std::string_view what;
 };
 
-inline constexpr std::array<record_column, 13> record_columns{{
+inline constexpr std::array<record_column, 16> record_columns{{
     {"run", "uint64", "UInt64", "the process that recorded"},
     {"step", "uint64", "UInt64", "step of the run, from 0"},
     {"replay", "uint64", "UInt64", "which run of a step; increases over the process"},
     {"kind", "string", "String", "kind of the point"},
     {"layer", "int32", "Int32", "layer of the point; -1: none"},
+    {"shard", "int32", "Int32", "which shard of the tensor this is, from 0"},
+    {"shards", "int32", "Int32", "how many there are; 1: this is the whole tensor"},
+    {"shard_axis", "int32", "Int32", "axis of the tensor that is split; -1: none"},
     {"content", "string", "String", "rows, or scores of a probe"},
     {"request", "uint64", "UInt64", "whose rows these are"},
     {"first_row", "int64", "Int64", "token of the request that the first row is of"},

@@ -27,8 +27,10 @@ std::optional<std::uint64_t> bytes_of_shape(std::span<const std::int64_t> shape,
 
 }  // namespace
 
-std::string point_name(std::string_view kind, int layer) {
-  return layer < 0 ? std::string{kind} : fmt::format("{}:{}", kind, layer);
+std::string point_name(std::string_view kind, int layer, int shard, int shards) {
+  std::string name = layer < 0 ? std::string{kind} : fmt::format("{}:{}", kind, layer);
+  if (shards != 1) name += fmt::format("@{}of{}", shard, shards);
+  return name;
 }
 
 void check(const tap_record& record) {
@@ -38,6 +40,10 @@ void check(const tap_record& record) {
   };
   if (record.kind.empty()) refuse("its kind is empty");
   if (formats::well_formed_bytes(record.kind) != record.kind.size()) refuse("its kind is no UTF-8");
+  if (record.shard < 0 || record.shard >= record.shards) {
+    refuse(fmt::format("it is shard {} of {}, and they count from 0", record.shard, record.shards));
+  }
+  if (record.shard_axis < -1) refuse(fmt::format("its shard axis is {}", record.shard_axis));
   if (record.shape.empty()) refuse("it has no shape");
   if (record.shape[0] != record.rows) {
     refuse(

@@ -29,6 +29,9 @@ struct tap_record {
   replay_id replay = replay_id::none;
   std::string_view kind;  // of the point: "resid_pre"; not empty, UTF-8
   int layer = -1;         // of the point; -1: the point belongs to no layer
+  int shard = 0;          // which part of the tensor the tapped one is, from 0 ...
+  int shards = 1;         // ... of so many; 1: it is the whole tensor
+  int shard_axis = -1;  // axis of the tapped tensor that is split; -1: none, as of sums to be added
   record_content content = record_content::rows;
   std::uint64_t request = 0;
   std::int64_t first_row = 0;  // the token of the request that the first row is of
@@ -39,10 +42,11 @@ struct tap_record {
   std::span<const std::byte> bytes;     // product of shape x size_of(type), little endian
 };
 
-// "resid_pre:5", or "final_norm" where there is no layer: the name that counts and exports use.
-std::string point_name(std::string_view kind, int layer);
+// "resid_pre:5", or "final_norm" where there is no layer; "q:5@1of4" for the second of four shards:
+// the name that counts and exports use. Each shard is a point of its own.
+std::string point_name(std::string_view kind, int layer, int shard = 0, int shards = 1);
 inline std::string point_name(const tap_record& record) {
-  return point_name(record.kind, record.layer);
+  return point_name(record.kind, record.layer, record.shard, record.shards);
 }
 
 // Throws usage_error, one line that names the point, when a record breaks what is said above.

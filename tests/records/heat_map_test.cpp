@@ -67,6 +67,10 @@ TEST(heat_map_test, shows_one_kind_and_no_more_than_a_picture_holds) {
   owned_record other = one_float(0, 0, 1);
   other.kind = "mlp_out";
   EXPECT_TRUE(has(line_of<usage_error>([&] { map.add(other.view()); }), "point=KIND"));
+  other = one_float(0, 0, 1);
+  other.shard = 1;
+  other.shards = 2;
+  EXPECT_TRUE(has(line_of<usage_error>([&] { map.add(other.view()); }), "shard=N"));
   map.add(one_float(0, 70'000, 1).view());
   EXPECT_TRUE(has(line_of<usage_error>([&] { map.picture(); }), "70001 tokens"));
 }

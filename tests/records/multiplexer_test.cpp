@@ -151,7 +151,7 @@ TEST_F(multiplexer_test, count_and_callback_sinks_see_what_was_sent) {
             (std::map<std::string, record_tally>{{"resid_pre:0", {1, 1, 16}},
                                                  {"resid_pre:1", {1, 2, 16}},
                                                  {"resid_pre_probe:2", {1, 3, 96}},
-                                                 {"final_norm", {1, 1, 16}}}));
+                                                 {"final_norm@0of2", {1, 1, 16}}}));
   EXPECT_EQ(lines, std::vector<std::string>{"run \"run1\": 4 records, 7 rows, 144 bytes"});
   EXPECT_TRUE(has(line_of<usage_error>([] { callback_sink({}); }), "without a function"));
 }

@@ -42,8 +42,9 @@ std::string as_printed(const std::vector<owned_record>& records) {
   std::ostringstream text;
   for (const owned_record& r : records) {
     text << r.run << ' ' << r.step << ' ' << r.replay << ' ' << r.kind << ' ' << r.layer << ' '
-         << name_of(r.content) << ' ' << r.request << ' ' << r.first_row << ' ' << r.rows << ' '
-         << r.place << ' ' << name_of(r.type) << ' ';
+         << r.shard << ' ' << r.shards << ' ' << r.shard_axis << ' ' << name_of(r.content) << ' '
+         << r.request << ' ' << r.first_row << ' ' << r.rows << ' ' << r.place << ' '
+         << name_of(r.type) << ' ';
     for (std::size_t i = 0; i < r.shape.size(); ++i) text << (i == 0 ? "" : "x") << r.shape[i];
     text << ' ';
     for (const std::byte b : r.bytes) {

@@ -22,8 +22,8 @@ def main(folder):
     for batch in batches(folder):
         assert batch.schema.metadata[b"reprise_records"] == b"1"
         for row in batch.to_pylist():
-            fields = ("run", "step", "replay", "kind", "layer", "content", "request", "first_row",
-                      "rows", "place", "dtype")
+            fields = ("run", "step", "replay", "kind", "layer", "shard", "shards", "shard_axis",
+                      "content", "request", "first_row", "rows", "place", "dtype")
             shape = "x".join(str(size) for size in row["shape"])
             print(*(row[field] for field in fields), shape, row["bytes"].hex())
 

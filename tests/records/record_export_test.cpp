@@ -75,6 +75,31 @@ TEST_F(record_export_test, orders_rows_by_request_token_and_step) {
   EXPECT_EQ(elements_of<float>(read.at("resid_pre:4")), (std::vector<float>{1, 1}));
 }
 
+TEST_F(record_export_test, writes_each_shard_of_a_point_for_itself) {
+  record_export made;
+  for (const int shard : {1, 0}) {
+    owned_record part = two_floats(0, shard, 1, 0);
+    part.kind = "q";
+    part.shard = shard;
+    part.shards = 2;
+    part.shard_axis = 1;
+    made.add(part.view());
+  }
+  owned_record whole = two_floats(0, 7, 1, 0);
+  whole.kind = "q";
+  made.add(whole.view());
+  EXPECT_TRUE(has(line_of<usage_error>([&] { made.write_npy(file); }), "3 points"));
+  made.write_safetensors(file);
+  const safetensors_file read{file};
+  EXPECT_EQ(read.tensors().size(), 4U + 2 * 5);
+  EXPECT_EQ(elements_of<float>(read.at("q:3@0of2")), (std::vector<float>{0, 0}));
+  EXPECT_EQ(elements_of<float>(read.at("q:3@1of2")), (std::vector<float>{1, 0}));
+  EXPECT_EQ(elements_of<float>(read.at("q:3")), (std::vector<float>{7, 0}));
+  EXPECT_EQ(elements_of<std::int64_t>(read.at("q:3@1of2.token")), std::vector<std::int64_t>{1});
+  EXPECT_EQ(elements_of<std::int32_t>(read.at("q:3@1of2.shard_axis")),
+            std::vector<std::int32_t>{1});
+}
+
 TEST_F(record_export_test, writes_one_point_as_npy) {
   record_export made;
   made.add(two_floats(2, 0, 2, 5).view());
@@ -113,6 +138,9 @@ TEST_F(record_export_test, refuses_what_makes_no_array) {
   owned_record wider = two_floats(0, 0, 1, 0);
   wider.shape = {1, 1, 2};
   EXPECT_TRUE(has(line_of<usage_error>([&] { made.add(wider.view()); }), "\"resid_pre:3\""));
+  owned_record other_axis = two_floats(0, 0, 1, 0);
+  other_axis.shard_axis = 0;
+  EXPECT_TRUE(has(line_of<usage_error>([&] { made.add(other_axis.view()); }), "shard axes"));
   made.add(two_floats(0, 0, 1, 0, 4).view());
   EXPECT_TRUE(has(line_of<usage_error>([&] { made.write_npy(file); }), "2 points"));
   EXPECT_FALSE(std::filesystem::exists(file));

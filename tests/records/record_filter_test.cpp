@@ -37,6 +37,13 @@ TEST(record_filter_test, takes_a_point_without_a_layer_only_where_no_layer_is_as
   EXPECT_EQ(taken("point=final_norm,layer=0-1000").size(), 0U);
 }
 
+TEST(record_filter_test, takes_one_shard_of_those_that_there_are_and_whole_tensors_as_the_first) {
+  EXPECT_EQ(taken("point=final_norm,shard=1", 24), (numbers{7, 15, 23}));
+  EXPECT_EQ(taken("point=final_norm,shard=0", 24), (numbers{3, 11, 19}));
+  EXPECT_EQ(taken("point=resid_pre,shard=0", 8), (numbers{0, 1, 4, 5}));
+  EXPECT_EQ(taken("shard=2-9").size(), 0U);
+}
+
 TEST(record_filter_test, takes_a_record_that_has_one_of_the_tokens) {
   // Record n has 1 + n % 3 rows from token n / 10 on.
   EXPECT_EQ(taken("token=3,request=0-1", 40), (numbers{11, 20, 30, 31}));
@@ -51,6 +58,7 @@ TEST(record_filter_test, that_is_none_is_refused_by_the_field_that_is_wrong) {
                                       {"layer=3-", "layer=3-"},
                                       {"layer=-3", "layer=-3"},
                                       {"layer=5-3", "layer=5-3"},
+                                      {"shard=1of2", "shard=1of2"},
                                       {"step=1+", "step=1+"},
                                       {"step=1,step=2", "step=2"},
                                       {"point=a,point=b", "point=b"},

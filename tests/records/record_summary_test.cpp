@@ -50,7 +50,7 @@ TEST(record_elements_test, make_the_norm_of_each_row) {
 TEST(record_summary_test, counts_by_point_and_knows_the_ranges) {
   record_summary summary;
   for (const owned_record& record : records_numbered(0, 40)) summary.add(record.view());
-  ASSERT_EQ(summary.points().size(), 4U);
+  ASSERT_EQ(summary.points().size(), 5U) << "one of four points is in two shards";
   const point_summary& point = summary.points().at({"resid_pre", 1});  // 1, 5, ..., 37
   EXPECT_EQ(point.records, 10U);
   EXPECT_EQ(point.requests, (std::set<std::uint64_t>{1, 3, 5, 7, 9}));
@@ -59,6 +59,10 @@ TEST(record_summary_test, counts_by_point_and_knows_the_ranges) {
   EXPECT_EQ(point.first_token, 0);
   EXPECT_EQ(point.last_token, 4);  // record 29 has rows 2 to 4
   EXPECT_EQ(point.types, (std::set<dtype>{dtype::f32, dtype::bf16, dtype::i64}));
+  EXPECT_TRUE(point.shard_axes.empty());
+  const point_summary& shard = summary.points().at({"final_norm", -1, 1, 2});  // 7, 15, ..., 39
+  EXPECT_EQ(shard.records, 5U);
+  EXPECT_EQ(shard.shard_axes, std::set<int>{1});
 }
 
 TEST(record_summary_test, takes_norms_of_finite_rows_and_counts_the_other_elements) {

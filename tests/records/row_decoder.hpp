@@ -66,6 +66,9 @@ class row_decoder {
     r.replay = number<std::uint64_t>();
     r.kind = text();
     r.layer = number<std::int32_t>();
+    r.shard = number<std::int32_t>();
+    r.shards = number<std::int32_t>();
+    r.shard_axis = number<std::int32_t>();
     r.content = text() == "rows" ? record_content::rows : record_content::scores;
     r.request = number<std::uint64_t>();
     r.first_row = number<std::int64_t>();

@@ -35,8 +35,9 @@ class server_test : public testing::Test {
 
   static std::vector<table_row> table() {
     const std::string rows = server->ask(
-        "SELECT run_name, batch, in_batch, run, step, replay, kind, layer, content, request, "
-        "first_row, rows, place, dtype, shape, bytes FROM reprise_records FORMAT RowBinary");
+        "SELECT run_name, batch, in_batch, run, step, replay, kind, layer, shard, shards, "
+        "shard_axis, content, request, first_row, rows, place, dtype, shape, bytes FROM "
+        "reprise_records FORMAT RowBinary");
     std::vector<table_row> all = row_decoder{rows}.all();
     std::ranges::sort(all, {}, [](const table_row& row) { return row.record.replay; });
     return all;

@@ -80,6 +80,15 @@ TEST_F(sink_queue_test, refuses_records_that_break_their_schema_and_takes_none_o
   wrong = record_number(1);
   wrong.kind.clear();
   EXPECT_TRUE(has(line_of<usage_error>([&] { queue.publish({{wrong.view()}}); }), "kind"));
+  wrong = record_number(3);
+  wrong.shard = 2;
+  EXPECT_TRUE(has(line_of<usage_error>([&] { queue.publish({{wrong.view()}}); }), "shard 2 of 2"));
+  wrong = record_number(1);
+  wrong.shards = 0;
+  EXPECT_TRUE(has(line_of<usage_error>([&] { queue.publish({{wrong.view()}}); }), "shard 0 of 0"));
+  wrong.shards = 1;
+  wrong.shard_axis = -2;
+  EXPECT_TRUE(has(line_of<usage_error>([&] { queue.publish({{wrong.view()}}); }), "axis is -2"));
   queue.close();
   EXPECT_EQ(queue.counts().published, 0U);
   EXPECT_TRUE(log->got().empty());
@@ -119,10 +128,11 @@ TEST_F(sink_queue_test, that_is_full_drops_what_does_not_fit_and_counts_it_by_po
   sink_counts counts = queue.counts();
   EXPECT_EQ(counts.waiting, 4U);
   EXPECT_EQ(counts.dropped, 6U);
-  EXPECT_EQ(
-      counts.lost_of,
-      (std::map<std::string, std::uint64_t, std::less<>>{
-          {"resid_pre:0", 2}, {"resid_pre:1", 2}, {"resid_pre_probe:2", 1}, {"final_norm", 1}}));
+  EXPECT_EQ(counts.lost_of,
+            (std::map<std::string, std::uint64_t, std::less<>>{{"resid_pre:0", 2},
+                                                               {"resid_pre:1", 2},
+                                                               {"resid_pre_probe:2", 1},
+                                                               {"final_norm@1of2", 1}}));
   go_on.count_down();
   const std::string line = line_of<sink_error>([&] { queue.close(); });
   EXPECT_TRUE(has(line, "\"the sink\" lost 6 of 10 records")) << line;

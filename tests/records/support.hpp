@@ -31,7 +31,7 @@ namespace reprise::test {
 struct owned_record {
   std::uint64_t run = 0, step = 0, replay = 0;
   std::string kind;
-  int layer = 0;
+  int layer = 0, shard = 0, shards = 1, shard_axis = -1;
   record_content content = record_content::rows;
   std::uint64_t request = 0;
   std::int64_t first_row = 0, rows = 0, place = 0;
@@ -46,6 +46,9 @@ struct owned_record {
         replay{static_cast<std::uint64_t>(r.replay)},
         kind{r.kind},
         layer{r.layer},
+        shard{r.shard},
+        shards{r.shards},
+        shard_axis{r.shard_axis},
         content{r.content},
         request{r.request},
         first_row{r.first_row},
@@ -56,15 +59,14 @@ struct owned_record {
         bytes{r.bytes.begin(), r.bytes.end()} {}
 
   tap_record view() const {
-    return {
-        run,   step, replay_id{replay}, kind, layer, content, request, first_row, rows, place, type,
-        shape, bytes};
+    return {run,     step,    replay_id{replay}, kind, layer, shard, shards, shard_axis,
+            content, request, first_row,         rows, place, type,  shape,  bytes};
   }
   bool operator==(const owned_record&) const = default;
 };
 
 inline void PrintTo(const owned_record& r, std::ostream* to) {
-  *to << r.kind << ':' << r.layer << " step " << r.step << " request " << r.request << " token "
+  *to << point_name(r.view()) << " step " << r.step << " request " << r.request << " token "
       << r.first_row << ", " << r.bytes.size() << " bytes";
 }
 
@@ -81,7 +83,7 @@ inline std::vector<tap_record> views(const std::vector<owned_record>& records) {
 }
 
 // The n-th record: every field follows from n, so that two of them are never mistaken. Four points,
-// ten requests, three element types, one to three rows.
+// one of them in two shards, ten requests, three element types, one to three rows.
 inline owned_record record_number(std::uint64_t n) {
   owned_record made;
   made.run = 17;
@@ -89,6 +91,11 @@ inline owned_record record_number(std::uint64_t n) {
   made.replay = n + 1;
   made.kind = n % 4 == 3 ? "final_norm" : n % 4 == 2 ? "resid_pre_probe" : "resid_pre";
   made.layer = n % 4 == 3 ? -1 : static_cast<int>(n % 4);
+  if (n % 4 == 3) {
+    made.shard = static_cast<int>(n / 4 % 2);
+    made.shards = 2;
+    made.shard_axis = 1;
+  }
   made.content = n % 4 == 2 ? record_content::scores : record_content::rows;
   made.request = n % 10;
   made.first_row = static_cast<std::int64_t>(n / 10);

@@ -19,6 +19,30 @@ constexpr std::string_view version_key = "reprise_records";
 constexpr std::array every_dtype{dtype::f32, dtype::f16, dtype::bf16, dtype::f64,
                                  dtype::i32, dtype::i64, dtype::u64,  dtype::u8};
 
+// Where each column of schema.hpp stands in a batch.
+namespace at {
+enum : int {
+  run,
+  step,
+  replay,
+  kind,
+  layer,
+  shard,
+  shards,
+  shard_axis,
+  content,
+  request,
+  first_row,
+  rows,
+  place,
+  type,
+  shape,
+  bytes,
+  end
+};
+static_assert(end == static_cast<int>(record_columns.size()));
+}  // namespace at
+
 std::shared_ptr<arrow::DataType> arrow_type(std::string_view name) {
   if (name == "uint64") return arrow::uint64();
   if (name == "int64") return arrow::int64();
@@ -51,6 +75,11 @@ std::shared_ptr<arrow::Array> unsigned_column(std::span<const tap_record> record
 
 std::shared_ptr<arrow::Array> signed_column(std::span<const tap_record> records, auto&& value) {
   return column<arrow::Int64Builder>(
+      records, [&](auto& to, const tap_record& r) { return to.Append(value(r)); });
+}
+
+std::shared_ptr<arrow::Array> small_column(std::span<const tap_record> records, auto&& value) {
+  return column<arrow::Int32Builder>(
       records, [&](auto& to, const tap_record& r) { return to.Append(value(r)); });
 }
 
@@ -117,8 +146,10 @@ std::shared_ptr<arrow::RecordBatch> batch_of(std::span<const tap_record> records
       unsigned_column(records,
                       [](const tap_record& r) { return static_cast<std::uint64_t>(r.replay); }),
       text_column(records, [](const tap_record& r) { return r.kind; }),
-      column<arrow::Int32Builder>(records,
-                                  [](auto& to, const tap_record& r) { return to.Append(r.layer); }),
+      small_column(records, [](const tap_record& r) { return r.layer; }),
+      small_column(records, [](const tap_record& r) { return r.shard; }),
+      small_column(records, [](const tap_record& r) { return r.shards; }),
+      small_column(records, [](const tap_record& r) { return r.shard_axis; }),
       text_column(records, [](const tap_record& r) { return name_of(r.content); }),
       unsigned_column(records, [](const tap_record& r) { return r.request; }),
       signed_column(records, [](const tap_record& r) { return r.first_row; }),
@@ -139,27 +170,31 @@ std::vector<tap_record> records_in(const arrow::RecordBatch& batch, std::string_
     formats::refuse(file, "a batch of it is damaged", formats::copy_again);
   }
   std::vector<tap_record> records(static_cast<std::size_t>(batch.num_rows()));
-  const auto& shapes = as<arrow::ListArray>(batch, 11);
+  const auto& shapes = as<arrow::ListArray>(batch, at::shape);
   const auto& sizes = static_cast<const arrow::Int64Array&>(*shapes.values());
   for (std::int64_t i = 0; i < batch.num_rows(); ++i) {
-    const std::string_view content = as<arrow::StringArray>(batch, 5).GetView(i);
-    const std::optional<dtype> type = dtype_named(as<arrow::StringArray>(batch, 10).GetView(i));
-    const std::string_view bytes = as<arrow::LargeBinaryArray>(batch, 12).GetView(i);
+    const std::string_view content = as<arrow::StringArray>(batch, at::content).GetView(i);
+    const std::optional<dtype> type =
+        dtype_named(as<arrow::StringArray>(batch, at::type).GetView(i));
+    const std::string_view bytes = as<arrow::LargeBinaryArray>(batch, at::bytes).GetView(i);
     if (!type || (content != "rows" && content != "scores")) {
       formats::refuse(file, "a record of it has an element type or a content that is unknown",
                       formats::write_again);
     }
     records[static_cast<std::size_t>(i)] = {
-        .run = as<arrow::UInt64Array>(batch, 0).Value(i),
-        .step = as<arrow::UInt64Array>(batch, 1).Value(i),
-        .replay = replay_id{as<arrow::UInt64Array>(batch, 2).Value(i)},
-        .kind = as<arrow::StringArray>(batch, 3).GetView(i),
-        .layer = as<arrow::Int32Array>(batch, 4).Value(i),
+        .run = as<arrow::UInt64Array>(batch, at::run).Value(i),
+        .step = as<arrow::UInt64Array>(batch, at::step).Value(i),
+        .replay = replay_id{as<arrow::UInt64Array>(batch, at::replay).Value(i)},
+        .kind = as<arrow::StringArray>(batch, at::kind).GetView(i),
+        .layer = as<arrow::Int32Array>(batch, at::layer).Value(i),
+        .shard = as<arrow::Int32Array>(batch, at::shard).Value(i),
+        .shards = as<arrow::Int32Array>(batch, at::shards).Value(i),
+        .shard_axis = as<arrow::Int32Array>(batch, at::shard_axis).Value(i),
         .content = content == "rows" ? record_content::rows : record_content::scores,
-        .request = as<arrow::UInt64Array>(batch, 6).Value(i),
-        .first_row = as<arrow::Int64Array>(batch, 7).Value(i),
-        .rows = as<arrow::Int64Array>(batch, 8).Value(i),
-        .place = as<arrow::Int64Array>(batch, 9).Value(i),
+        .request = as<arrow::UInt64Array>(batch, at::request).Value(i),
+        .first_row = as<arrow::Int64Array>(batch, at::first_row).Value(i),
+        .rows = as<arrow::Int64Array>(batch, at::rows).Value(i),
+        .place = as<arrow::Int64Array>(batch, at::place).Value(i),
         .type = *type,
         .shape = {sizes.raw_values() + shapes.value_offset(i),
                   static_cast<std::size_t>(shapes.value_length(i))},

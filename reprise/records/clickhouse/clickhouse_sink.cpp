@@ -41,6 +41,7 @@ std::uint64_t fingerprint(std::span<const tap_record> records) {
     add(static_cast<std::uint64_t>(record.replay));
     for (const char c : record.kind) add(static_cast<unsigned char>(c));
     add(static_cast<std::uint64_t>(record.layer));
+    add(static_cast<std::uint64_t>(record.shard));
     add(record.request);
     add(static_cast<std::uint64_t>(record.first_row));
     add(record.bytes.size());

@@ -42,6 +42,9 @@ std::string rows_of(std::span<const tap_record> records, std::string_view run_na
     put_number(rows, static_cast<std::uint64_t>(record.replay));
     put_text(rows, record.kind);
     put_number(rows, static_cast<std::int32_t>(record.layer));
+    put_number(rows, static_cast<std::int32_t>(record.shard));
+    put_number(rows, static_cast<std::int32_t>(record.shards));
+    put_number(rows, static_cast<std::int32_t>(record.shard_axis));
     put_text(rows, name_of(record.content));
     put_number(rows, record.request);
     put_number(rows, record.first_row);

@@ -134,7 +134,7 @@ void clickhouse_server::make_tables() const {
   }
   ask(
       fmt::format("CREATE TABLE IF NOT EXISTS {} ({}) ENGINE = MergeTree "
-                  "ORDER BY (run_name, kind, layer, request, step)",
+                  "ORDER BY (run_name, kind, layer, shard, request, step)",
                   records_table, columns_text(true)));
   std::string columns;
   for (const std::string& line :
