@@ -18,10 +18,21 @@ namespace reprise {
 
 class step_scope;
 
-// A named place in a model: {"resid_pre", 5}.
+// Which part of a tensor one process has, where a model is spread over several: {1, 4, 0} is the
+// second of four, split along the first axis. Axis -1: none is split, as where parts are added up.
+struct shard_of {
+  int index = 0;
+  int count = 1;  // 1: the whole tensor
+  int axis = -1;
+
+  bool operator==(const shard_of&) const = default;
+};
+
+// A named place in a model: {"resid_pre", 5}; {"q", 5, {1, 4, 1}} for a part of that tensor.
 struct point {
   std::string_view kind;
   int layer = 0;
+  shard_of shard{};
 };
 
 // What an observer has put into the graph of one recording. Used by the thread that runs the step.

@@ -223,6 +223,9 @@ void drain::add_records(flight& of, std::size_t i, const std::byte* payload) {
     made.replay = of.replay;
     made.kind = point.kind;
     made.layer = point.layer;
+    made.shard = point.shard.index;
+    made.shards = point.shard.count;
+    made.shard_axis = point.shard.axis;
     made.request = those.request;
     made.first_row = those.first_token;
     made.rows = rows;

@@ -14,6 +14,7 @@
 
 #include "reprise/base/dtype.hpp"
 #include "reprise/device/tensor.hpp"
+#include "reprise/replay/marks.hpp"
 #include "reprise/tap/plan_words.hpp"
 #include "reprise/tap/ring.hpp"
 #include "reprise/tap/tap_spec.hpp"
@@ -25,6 +26,7 @@ struct tapped_point {
   std::uint64_t id = 0;  // of its monitor; 12 bits of each publication
   std::string_view kind;
   int layer = 0;
+  shard_of shard{};
   row_mode rows = row_mode::none();
   dtype type = dtype::f32;
   std::int64_t source_rows = 0;

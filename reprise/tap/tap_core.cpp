@@ -74,15 +74,22 @@ std::uint64_t tap_core::recorded_as() const {
 
 std::uint64_t tap_core::id_of(point where) {
   for (std::size_t i = 0; i < known_.size(); ++i) {
-    if (known_[i].layer == where.layer && known_[i].kind == where.kind) return i;
+    const known_point& one = known_[i];
+    if (one.layer == where.layer && one.shard == where.shard && one.kind == where.kind) return i;
   }
   if (known_.size() + 1 >= publication::points) {
     throw usage_error{fmt::format("point {}:{}: a monitor knows {} points and no more; watch fewer",
                                   where.kind, where.layer, known_.size())};
   }
-  known_.push_back({std::string{where.kind}, where.layer});
+  const shard_of& part = where.shard;
+  if (part.index < 0 || part.index >= part.count || part.axis < -1) {
+    throw usage_error{
+        fmt::format("point {}:{} is marked as shard {} of {} along axis {}; shards count from 0",
+                    where.kind, where.layer, part.index, part.count, part.axis)};
+  }
+  known_.push_back({std::string{where.kind}, where.layer, part});
   const std::lock_guard held{guard};
-  counted.points.push_back({std::string{where.kind}, where.layer});
+  counted.points.push_back({std::string{where.kind}, where.layer, part.index, part.count});
   return known_.size() - 1;
 }
 
@@ -102,6 +109,7 @@ std::optional<tapped_point> tap_core::tapped(point where, const tensor_ref& what
   made.id = id;
   made.kind = known_[id].kind;
   made.layer = where.layer;
+  made.shard = where.shard;
   made.rows = spec->rows;
   made.type = what.type;
   made.width = what.shape.rank == 0 ? 1 : what.shape[what.shape.rank - 1];

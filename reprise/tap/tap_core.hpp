@@ -91,6 +91,7 @@ class tap_core {
   struct known_point {
     std::string kind;
     int layer;
+    shard_of shard;
   };
 
   std::uint64_t id_of(point where);

@@ -57,6 +57,11 @@ std::string label_text(const std::string& value) {
   return text;
 }
 
+// Nothing for a whole tensor; else what keeps its series apart from those of the other shards.
+std::string shard_label(const point_counts& one) {
+  return one.shards == 1 ? "" : fmt::format(",shard=\"{}of{}\"", one.shard, one.shards);
+}
+
 }  // namespace
 
 std::string prometheus_text(const tap_counts& counts) {
@@ -70,8 +75,8 @@ std::string prometheus_text(const tap_counts& counts) {
   const auto per_point = [&](const char* name, std::uint64_t point_counts::*value) {
     fmt::format_to(out, "# TYPE reprise_tap_point_{}_total counter\n", name);
     for (const point_counts& one : counts.points) {
-      fmt::format_to(out, "reprise_tap_point_{}_total{{kind=\"{}\",layer=\"{}\"}} {}\n", name,
-                     label_text(one.kind), one.layer, one.*value);
+      fmt::format_to(out, "reprise_tap_point_{}_total{{kind=\"{}\",layer=\"{}\"{}}} {}\n", name,
+                     label_text(one.kind), one.layer, shard_label(one), one.*value);
     }
   };
   per_point("planned", &point_counts::planned);

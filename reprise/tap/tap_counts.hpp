@@ -11,6 +11,8 @@ namespace reprise {
 struct point_counts {
   std::string kind;
   int layer = 0;
+  int shard = 0;  // of `shards`; 1: the whole tensor
+  int shards = 1;
   std::uint64_t planned = 0;    // publications
   std::uint64_t published = 0;  // and found, whole
   std::uint64_t dropped = 0;    // never planned, since there was no room
