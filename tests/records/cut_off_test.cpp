@@ -1,16 +1,12 @@
 // Runs that end in the middle: at every byte of a segment, and by killing the process that writes.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <csignal>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
 #include "reprise/records/arrow/run_manifest.hpp"
 #include "reprise/telemetry/log.hpp"
-#include "tests/records/run_support.hpp"
+#include "tests/records/killed_writer.hpp"
 
 namespace reprise::test {
 namespace {
@@ -89,78 +85,40 @@ TEST_F(cut_off_test, a_segment_with_a_damaged_byte_gives_records_or_one_line) {
   }
 }
 
-// What the child does: goes on with the run from its first missing record, and says how many it has
-// written. Never returns.
-[[noreturn]] void write_on(const std::filesystem::path& folder, std::uint64_t all, int say) {
-  set_log_sink([](std::string_view) {});
-  try {
-    const auto sink = arrow_sink(folder, {.segment_bytes = 4U << 20});
-    sink->open("run1");
-    std::uint64_t done = recorded_run{folder}.records();
-    while (done < all) {
-      const std::uint64_t batch = std::min<std::uint64_t>(1 + done % 700, all - done);
-      write_batches(*sink, done, batch, batch);
-      done += batch;
-      if (::write(say, &done, sizeof done) != sizeof done) ::_exit(3);
-    }
-    sink->close();
-    ::_exit(0);
-  } catch (const std::exception& failed) {
-    std::fprintf(stderr, "%s\n", failed.what());
-    ::_exit(2);
-  }
-}
-
-// Lets a child write until it has said `enough`, and kills it there. Returns what it said last: all
-// of that is in the run. Zero `enough`: it is not killed.
-std::uint64_t write_until(const std::filesystem::path& folder, std::uint64_t all,
-                          std::uint64_t enough) {
-  int ends[2];
-  if (::pipe(ends) != 0) std::abort();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::close(ends[0]);
-    write_on(folder, all, ends[1]);
-  }
-  ::close(ends[1]);
-  std::uint64_t said = 0;
-  for (std::uint64_t done = 0; ::read(ends[0], &done, sizeof done) == sizeof done;) {
-    said = done;
-    if (enough != 0 && said >= enough) {
-      enough = 0;
-      ::kill(child, SIGKILL);
-    }
-  }
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : 0, 0);
-  return said;
-}
-
-// REPRISE_LONG_RECORDS=1: ten million records and ten kills.
+// REPRISE_RECORDS=10000000 is the long form: some minutes and 2 GB of disk, under ten kills.
 TEST_F(cut_off_test, a_run_whose_writer_is_killed_again_and_again_has_each_record_once) {
-  const bool long_form = std::getenv("REPRISE_LONG_RECORDS") != nullptr;
-  const std::uint64_t all = long_form ? 10'000'000 : 60'000;
-  const std::uint64_t kills = long_form ? 10 : 4;
-  const scratch_folder roomy{long_form};
+  const std::uint64_t all = records_to_send(60'000);
+  const std::uint64_t kills = is_long_form() ? 10 : 4;
+  const scratch_folder roomy{is_long_form()};
   folder = roomy.path() / "run1";
+  std::vector<std::uint64_t> whole;  // records after each kill
   for (std::uint64_t kill = 1; kill <= kills; ++kill) {
     const std::uint64_t said = write_until(folder, all, all * kill / (kills + 1));
     const recorded_run run{folder};
     ASSERT_EQ(run.state(), run_state::cut_off);
     ASSERT_GE(run.records(), said) << "a batch that was written is gone";
+    whole.push_back(run.records());
   }
   EXPECT_EQ(write_until(folder, all, 0), all);
   std::uint64_t next = 0;
   std::uint64_t wrong = 0;
+  std::uint64_t bytes = 0;
   const recorded_run run{folder};
+  for (const run_segment& segment : run.segments()) bytes += segment.bytes;
   run.read({}, [&](const tap_record& record) {
     if (owned_record{record} != record_number(next++)) ++wrong;
   });
   EXPECT_EQ(run.state(), run_state::closed);
   EXPECT_EQ(next, all);
   EXPECT_EQ(wrong, 0U);
+  if (!is_long_form()) return;
+  std::printf("%llu records, %llu wrong, in %zu segments of %llu bytes; whole after each kill:",
+              static_cast<unsigned long long>(next), static_cast<unsigned long long>(wrong),
+              run.segments().size(), static_cast<unsigned long long>(bytes));
+  for (const std::uint64_t records : whole) {
+    std::printf(" %llu", static_cast<unsigned long long>(records));
+  }
+  std::printf("\n");
 }
 
 }  // namespace

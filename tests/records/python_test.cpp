@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "tests/records/run_support.hpp"
+#include "tests/records/killed_writer.hpp"
 
 namespace reprise::test {
 namespace {
@@ -78,6 +78,16 @@ TEST_F(python_test, reads_the_whole_batches_of_a_run_that_was_cut_off) {
   EXPECT_EQ(as_python_sees_it(), as_printed(records_numbered(0, 40)));
   arrow_sink(folder)->open("run1");  // cuts it
   EXPECT_EQ(as_python_sees_it(), as_printed(records_numbered(0, 40)));
+}
+
+TEST_F(python_test, reads_what_a_writer_left_that_was_killed) {
+  const std::uint64_t said = write_until(folder, 1'000'000, 2'000);
+  const recorded_run run{folder};
+  EXPECT_EQ(run.state(), run_state::cut_off);
+  EXPECT_GE(run.records(), said);
+  EXPECT_LT(run.records(), 1'000'000U);
+  const std::string seen = as_python_sees_it();
+  EXPECT_TRUE(seen == as_printed(records_numbered(0, run.records()))) << seen.size() << " bytes";
 }
 
 TEST_F(python_test, is_told_in_the_documentation_as_it_is_tested) {

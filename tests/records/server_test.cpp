@@ -33,19 +33,31 @@ class server_test : public testing::Test {
     server->ask("DROP TABLE IF EXISTS reprise_schema");
   }
 
-  static std::vector<table_row> table() {
+  static std::vector<table_row> table(const std::string& where = "1") {
     const std::string rows = server->ask(
         "SELECT run_name, batch, in_batch, run, step, replay, kind, layer, shard, shards, "
-        "shard_axis, content, request, first_row, rows, place, dtype, shape, bytes FROM "
-        "reprise_records FORMAT RowBinary");
+        "shard_axis, content, request, first_row, rows, place, dtype, shape, bytes "
+        "FROM reprise_records WHERE " +
+        where + " FORMAT RowBinary");
     std::vector<table_row> all = row_decoder{rows}.all();
     std::ranges::sort(all, {}, [](const table_row& row) { return row.record.replay; });
     return all;
   }
-  static std::vector<owned_record> records_in_table() {
+  static std::vector<owned_record> records_in_table(const std::string& where = "1") {
     std::vector<owned_record> all;
-    for (const table_row& row : table()) all.push_back(row.record);
+    for (const table_row& row : table(where)) all.push_back(row.record);
     return all;
+  }
+  // Each of the records once and nothing else, looked at slice by slice.
+  static void expect_each_once(std::uint64_t all) {
+    EXPECT_EQ(server->ask("SELECT count() FROM reprise_records"), std::to_string(all) + '\n');
+    constexpr std::uint64_t slice = 100'000;
+    for (std::uint64_t n = 0; n < all; n += slice) {
+      const std::uint64_t count = std::min(slice, all - n);
+      const std::string where =  // the replay of record n is n + 1
+          "replay > " + std::to_string(n) + " AND replay <= " + std::to_string(n + count);
+      ASSERT_TRUE(records_in_table(where) == records_numbered(n, count)) << where;
+    }
   }
 
   // One line that the sink of `address` is refused with.
@@ -57,6 +69,9 @@ class server_test : public testing::Test {
   std::unique_ptr<sink_queue> queue_through(http_call call) {
     sink_queue_options options{.name = "ch", .batch_records = 500, .attempts = 8};
     options.clock = time.clock();
+    return queue_through(std::move(call), options);
+  }
+  std::unique_ptr<sink_queue> queue_through(http_call call, const sink_queue_options& options) {
     return std::make_unique<sink_queue>(
         clickhouse_sink(server->address(), {.call = std::move(call), .look_again_us = 1'000}),
         "run1", options);
@@ -186,65 +201,98 @@ TEST_F(server_test, takes_no_row_of_a_batch_that_was_cut_off_on_its_way) {
   }
 }
 
-TEST_F(server_test, that_is_killed_again_and_again_has_every_row_once) {
-  int inserts = 0;
-  int kills = 0;
-  bool refused_once = false;
-  const http_call real = http_to(server->address());
-  const auto call = [&](const http_request& request) -> http_answer {
-    if (!server->is_running()) {
+// A server that is killed at every n-th insert, each time in another way, and started again.
+class mortal_server {
+ public:
+  mortal_server(clickhouse_process& server, int every)
+      : server_{server}, real_{http_to(server.address())}, every_{every} {}
+
+  http_answer answer_to(const http_request& request) {
+    if (!server_.is_running()) {
       // It is away for one call, and back for the next.
-      if (!std::exchange(refused_once, true)) return real(request);
-      refused_once = false;
-      server->start();
+      if (!std::exchange(refused_once_, true)) return real_(request);
+      refused_once_ = false;
+      server_.start();
     }
-    if (!is_insert(request)) return real(request);
-    switch (++inserts % 6) {
-      case 1: {  // killed before it hears of the batch
-        ++kills;
-        server->kill();
-        return real(request);
-      }
-      case 3: {  // killed once it has it, before the answer is read
-        ++kills;
-        const http_answer answer = real(request);
+    if (!is_insert(request) || ++inserts_ % every_ != 1) return real_(request);
+    switch (kills_++ % 3) {
+      case 0:  // before it hears of the batch
+        server_.kill();
+        return real_(request);
+      case 1: {  // once it has it, before the answer is read
+        const http_answer answer = real_(request);
         EXPECT_EQ(answer.status, 200) << answer.body;
-        server->kill();
+        server_.kill();
         throw connection_broken{"the connection broke before the answer came"};
       }
-      case 5: {  // killed while it works on it, wherever that is
-        ++kills;
-        std::atomic<bool> sending = false;
-        std::thread killer{[&] {
-          while (!sending) std::this_thread::yield();
-          server->kill();
-        }};
-        sending = true;
-        try {
-          const http_answer answer = real(request);
-          killer.join();
-          return answer;
-        } catch (...) {
-          killer.join();
-          throw;
-        }
-      }
-      default: return real(request);
+      default: return killed_at_work(request);
     }
-  };
-  const auto queue = queue_through(call);
-  constexpr std::uint64_t all = 6'000;
-  for (std::uint64_t n = 0; n < all; n += 250) queue->publish(views(records_numbered(n, 250)));
+  }
+  int kills() const { return kills_; }
+  int inserts() const { return inserts_; }
+
+ private:
+  // Killed while it works on the insert, wherever that is; or behind it, where it was too quick.
+  http_answer killed_at_work(const http_request& request) {
+    std::atomic<bool> answered = false;
+    std::thread killer{[&] {
+      const std::string running =
+          "SELECT count() FROM system.processes WHERE query_id = '" + request.query_id + "'";
+      while (!answered && server_.ask(running) == "0\n") std::this_thread::yield();
+      server_.kill();
+    }};
+    const auto end = [&] {
+      answered = true;
+      killer.join();
+    };
+    try {
+      const http_answer answer = real_(request);
+      end();
+      return answer;
+    } catch (...) {
+      end();
+      throw;
+    }
+  }
+
+  clickhouse_process& server_;
+  http_call real_;
+  int every_;
+  int inserts_ = 0;
+  int kills_ = 0;
+  bool refused_once_ = false;
+};
+
+// REPRISE_RECORDS=10000000 is the long form: some minutes and 2 GB of disk, with ten kills and
+// more, and the clock of the machine, since the queue is full again and again.
+TEST_F(server_test, that_is_killed_again_and_again_has_every_row_once) {
+  const std::uint64_t all = records_to_send(6'000);
+  sink_queue_options options{.name = "ch", .batch_records = 500, .attempts = 8};
+  if (is_long_form()) {
+    options.batch_records = 10'000;
+    options.wait_limit_us = 300'000'000;
+  } else {
+    options.clock = time.clock();
+  }
+  const std::uint64_t batches = all / options.batch_records;
+  mortal_server mortal{*server, is_long_form() ? std::max(static_cast<int>(batches / 10), 2) : 2};
+  const auto queue = queue_through(
+      [&](const http_request& request) { return mortal.answer_to(request); }, options);
+  for (std::uint64_t n = 0; n < all; n += 250) {
+    queue->publish(views(records_numbered(n, std::min<std::uint64_t>(250, all - n))));
+  }
   queue->flush();
-  EXPECT_GE(kills, 6);
   const sink_counts counts = queue->counts();
+  EXPECT_GE(mortal.kills(), is_long_form() ? 10 : 6);
   EXPECT_EQ(counts.delivered, all);
   EXPECT_EQ(counts.lost, 0U);
   queue->close();
   if (!server->is_running()) server->start();
-  const std::vector<owned_record> got = records_in_table();
-  EXPECT_EQ(got.size(), all);
-  EXPECT_TRUE(got == records_numbered(0, all));
+  expect_each_once(all);
+  if (!is_long_form()) return;
+  std::printf("%llu records, each once, after %d inserts, %d kills and %llu retries\n",
+              static_cast<unsigned long long>(all), mortal.inserts(), mortal.kills(),
+              static_cast<unsigned long long>(counts.retries));
 }
 
 }  // namespace

@@ -116,6 +116,15 @@ inline std::vector<owned_record> records_numbered(std::uint64_t first, std::uint
   return all;
 }
 
+// How many records go past a writer or a server that is killed again and again: few, or in the long
+// form as many as the variable REPRISE_RECORDS says.
+inline bool is_long_form() {
+  return std::getenv("REPRISE_RECORDS") != nullptr;
+}
+inline std::uint64_t records_to_send(std::uint64_t few) {
+  return is_long_form() ? std::stoull(std::getenv("REPRISE_RECORDS")) : few;
+}
+
 // The number that a record was made from.
 inline std::uint64_t number_of(const tap_record& record) {
   return static_cast<std::uint64_t>(record.replay) - 1;
