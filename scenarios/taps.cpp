@@ -1,7 +1,7 @@
 // Taps: a small ring, a thread that drains it, and steps on two streams whose tensors are written
 // again at once; each record has what its step marked.
 #include <cstring>
-#include <memory>
+#include <utility>
 #include <vector>
 
 #include "reprise/tap/monitor.hpp"
@@ -20,23 +20,13 @@ struct taken_rows {
   numbers values;
 };
 
-class row_keeper final : public record_sink {
- public:
-  explicit row_keeper(std::vector<taken_rows>& into) : into_{into} {}
-  void open(std::string_view) override {}
-  void write(std::span<const tap_record> records) override {
-    for (const tap_record& one : records) {
-      taken_rows taken{std::string{one.kind}, one.step, numbers(one.bytes.size() / 4)};
-      if (!one.bytes.empty()) std::memcpy(taken.values.data(), one.bytes.data(), one.bytes.size());
-      into_.push_back(std::move(taken));
-    }
-  }
-  void flush() override {}
-  void close() override {}
-
- private:
-  std::vector<taken_rows>& into_;
-};
+void keep_in(monitor& of, std::vector<taken_rows>& into) {
+  of.deliver_to([&into](const tap_record& one) {
+    taken_rows taken{std::string{one.kind}, one.step, numbers(one.bytes.size() / 4)};
+    if (!one.bytes.empty()) std::memcpy(taken.values.data(), one.bytes.data(), one.bytes.size());
+    into.push_back(std::move(taken));
+  });
+}
 
 constexpr std::int32_t steps = 12;
 
@@ -68,7 +58,7 @@ void tapped_steps(device_ref dev) {
   replay_cache cache{dev};
   monitor eye{dev, small_ring()};
   eye.watch({"*", row_mode::all()});
-  eye.send_to(std::make_unique<row_keeper>(taken));
+  keep_in(eye, taken);
   cache.observe(eye.observer());
   for (std::int32_t i = 0; i < steps; ++i) {
     const numbers in(few / 2, i);
@@ -105,7 +95,7 @@ void tapped_prefixes(device_ref dev) {
   how.thread = false;
   monitor eye{dev, how};
   eye.watch({"appended", row_mode::prefix(count.all().data())});
-  eye.send_to(std::make_unique<row_keeper>(taken));
+  keep_in(eye, taken);
   cache.observe(eye.observer());
   for (std::int64_t i = 1; i <= 3; ++i) {
     if (made != tap_slip::count_written_in_flight || i == 1) order(at.s, loader);

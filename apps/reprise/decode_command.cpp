@@ -178,13 +178,17 @@ std::vector<std::string> shown_prompts(const std::vector<token_list>& prompts, b
   return texts;
 }
 
-void print_opening(std::FILE* to, const command_line& typed, const decode_context& context) {
+// `port`: where metrics are read; 0: nowhere.
+void print_opening(std::FILE* to, const command_line& typed, const decode_context& context,
+                   int port) {
   if (typed.device == "auto") fmt::print(to, "device: {}\n\n", context.device);
+  if (port != 0) fmt::print(to, "metrics: http://127.0.0.1:{}/metrics\n\n", port);
   if (!context.byte_tokens) fmt::print(to, "tokens are shown as ids: no tokenizer is built\n\n");
 }
 
 void run(const command_line& typed, int& exit_code) {
   check_json_target(typed.output);
+  check_watch_options(typed.watch);
   decode_options options = options_of(typed);
   const decode::model_config config = decode::config_of(options);
   options.prompts = prompts_of(typed, config.byte_tokens);
@@ -201,19 +205,21 @@ void run(const command_line& typed, int& exit_code) {
   std::FILE* const people = typed.output.people();
   text_display display{people, shown_prompts(options.prompts, config.byte_tokens),
                        config.byte_tokens};
+  std::optional<watched_run> watched;
+  if (typed.watch.asked()) {
+    watched.emplace(opened, typed.watch, "decode", decode::marked_points(config));
+  }
   bool begun = false;  // nothing is shown until the input has proved good
   const auto listen = [&](std::size_t index, const decode::request& asked) {
     if (typed.output.quiet) return;
-    if (!begun) print_opening(people, typed, context);
+    if (!begun) print_opening(people, typed, context, watched ? watched->metrics_port() : 0);
     begun = true;
     display.token(index, asked.generated.back());
     if (asked.finish != decode::finish_reason::running) display.end(index);
   };
-  std::optional<watched_run> watched;
-  if (typed.watch.asked()) watched.emplace(opened, typed.watch, decode::marked_points(config));
   const decode::decode_report report =
       watched ? decode::run_decode(opened, options, listen, watched->eye().observer(),
-                                   [&](auto rows) { watched->eye().plan_step(rows); })
+                                   [&](auto rows) { watched->plan(rows); })
               : decode::run_decode(opened, options, listen);
   if (watched) watched->finish();
   if (!typed.output.quiet) {
@@ -236,7 +242,11 @@ void run(const command_line& typed, int& exit_code) {
 void add_decode(verb_ref root, int& exit_code) {
   const verb_ref verb =
       root.add_subcommand("decode", "text from a Llama-style model, steps replayed");
-  verb.footer("Example: reprise run decode --prompt \"In the beginning \" --tokens 96 --json");
+  verb.footer(
+      "With --watch, copies of marked tensors leave while the run goes on (docs/taps.md); --out "
+      "keeps\n"
+      "them, and reprise records reads a folder of them.\n\n"
+      "Example: reprise run decode --prompt \"In the beginning \" --tokens 96 --json");
   const auto typed = std::make_shared<command_line>();
   command_line& t = *typed;
 

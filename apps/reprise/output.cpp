@@ -58,6 +58,18 @@ void check_picture_target(std::string_view option, const std::string& file,
   if (one_file) throw usage_error{fmt::format("{} and --json name one file; give two", option)};
 }
 
+bool write_text(const std::string& file, std::string_view text) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (!fs::exists(file, ignored) || fs::is_regular_file(file, ignored)) {
+    return formats::write_whole(file, std::as_bytes(std::span{text}));
+  }
+  std::ofstream device{file, std::ios::binary};
+  device << text;
+  device.close();
+  return static_cast<bool>(device);
+}
+
 void write_json(const output_options& options, const nlohmann::json& value) {
   const std::string text = value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
   if (*options.json == "-") {
@@ -66,18 +78,7 @@ void write_json(const output_options& options, const nlohmann::json& value) {
     }
     return;
   }
-  // A device, such as /dev/stderr, is written as it is.
-  namespace fs = std::filesystem;
-  const std::string lines = text + '\n';
-  std::error_code ignored;
-  if (!fs::exists(*options.json, ignored) || fs::is_regular_file(*options.json, ignored)) {
-    if (formats::write_whole(*options.json, std::as_bytes(std::span{lines}))) return;
-  } else {
-    std::ofstream device{*options.json, std::ios::binary};
-    device << lines;
-    device.close();
-    if (device) return;
-  }
+  if (write_text(*options.json, text + '\n')) return;
   throw error{fmt::format("--json {:?}: the file cannot be written; give another, or - for stdout",
                           *options.json)};
 }

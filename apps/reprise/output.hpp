@@ -30,6 +30,8 @@ void check_json_target(const output_options& options);
 void check_picture_target(std::string_view option, const std::string& file,
                           const output_options& options);
 void write_json(const output_options& options, const nlohmann::json& value);
+// Whole or not at all; a device, such as /dev/stderr, as it is. False: it could not be written.
+bool write_text(const std::string& file, std::string_view text);
 
 // One line on stderr, and nothing where that is closed.
 void say(std::string_view line);

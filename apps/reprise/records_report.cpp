@@ -127,6 +127,7 @@ void print(std::FILE* to, const run_report& report) {
   const recorded_run& run = report.run;
   fmt::print(to, "{}: {}; {} segments, {} batches, {} records\n", formats::printable(run.name()),
              name_of(run.state()), run.segments().size(), run.batches(), run.records());
+  if (run.lost() != 0) fmt::print(to, "  {} more were lost on their way there\n", run.lost());
   if (run.cut_bytes() != 0) {
     fmt::print(to, "  {} bytes behind the last whole batch are half a batch\n", run.cut_bytes());
   }
@@ -146,8 +147,10 @@ nlohmann::json as_json(const run_report& report) {
                        {"segments", report.run.segments().size()},
                        {"batches", report.run.batches()},
                        {"records", report.run.records()},
+                       {"lost", report.run.lost()},
                        {"cut_bytes", report.run.cut_bytes()},
                        {"matching", report.matching},
+                       {"requests", report.summary.requests().size()},
                        {"points", points},
                        {"written", report.written}};
   if (report.lists) {

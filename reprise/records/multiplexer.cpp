@@ -1,6 +1,7 @@
 #include "reprise/records/multiplexer.hpp"
 
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "reprise/base/mutant.hpp"
@@ -22,6 +23,22 @@ void for_every(Queues&& queues, Call&& call) {
     }
   }
   if (first != nullptr) std::rethrow_exception(first);
+}
+
+// What a queue raises is of the past, and may come while these records wait for room: they are
+// handed over all the same, and then the first of it is thrown.
+bool push_in_any_case(sink_queue& to, const std::shared_ptr<const record_batch>& batch) {
+  std::exception_ptr raised;
+  std::optional<bool> took;
+  while (!took) {
+    try {
+      took = to.push(batch);
+    } catch (const sink_error&) {
+      if (raised == nullptr) raised = std::current_exception();
+    }
+  }
+  if (raised != nullptr) std::rethrow_exception(raised);
+  return *took;
 }
 
 }  // namespace
@@ -49,7 +66,7 @@ std::size_t sink_multiplexer::publish(std::span<const tap_record> records) {
     first = std::current_exception();
   }
   try {
-    for_every(full, [&](sink_queue& queue) { took += queue.push(batch) ? 1 : 0; });
+    for_every(full, [&](sink_queue& queue) { took += push_in_any_case(queue, batch) ? 1 : 0; });
   } catch (...) {
     if (first == nullptr) first = std::current_exception();
   }
@@ -69,10 +86,14 @@ void sink_multiplexer::close() {
   for_every(queues_, [](sink_queue& queue) { queue.close(); });
 }
 
+std::vector<named_sink_counts> sink_multiplexer::counts() const {
+  std::vector<named_sink_counts> all;
+  for (const auto& queue : queues_) all.push_back({queue->name(), queue->counts()});
+  return all;
+}
+
 std::string sink_multiplexer::metrics() const {
-  std::string text;
-  for (const auto& queue : queues_) text += metrics_text(queue->name(), queue->counts());
-  return text;
+  return metrics_text(counts());
 }
 
 }  // namespace reprise

@@ -35,6 +35,7 @@ class sink_multiplexer {
   void close();
 
   const std::vector<std::unique_ptr<sink_queue>>& queues() const noexcept { return queues_; }
+  std::vector<named_sink_counts> counts() const;
   // Prometheus text of all sinks.
   std::string metrics() const;
 

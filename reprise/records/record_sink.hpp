@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,10 @@ class record_sink {
 
   // Once, last; also after errors.
   virtual void close() = 0;
+
+  // How many records of this sink were lost so far: before a flush or close by which it has
+  // changed, for sinks that tell their readers. Throws nothing.
+  virtual void note_lost(std::uint64_t /*records*/) {}
 };
 
 enum class sink_trouble {

@@ -38,4 +38,10 @@ void record_summary::add(const tap_record& record) {
   }
 }
 
+std::set<std::uint64_t> record_summary::requests() const {
+  std::set<std::uint64_t> all;
+  for (const auto& [point, what] : points_) all.insert(what.requests.begin(), what.requests.end());
+  return all;
+}
+
 }  // namespace reprise

@@ -29,6 +29,8 @@ class record_summary {
  public:
   void add(const tap_record& record);
   const std::map<recorded_point, point_summary>& points() const noexcept { return points_; }
+  // Of all points together.
+  std::set<std::uint64_t> requests() const;
 
  private:
   std::map<recorded_point, point_summary> points_;

@@ -22,30 +22,37 @@ std::string label(std::string_view text) {
 
 }  // namespace
 
-std::string metrics_text(std::string_view sink, const sink_counts& counts) {
+std::string metrics_text(std::span<const named_sink_counts> sinks) {
+  if (sinks.empty()) return {};
   std::string text;
-  const std::string name = label(sink);
-  const auto line = [&](std::string_view what, auto value) {
-    fmt::format_to(std::back_inserter(text), "reprise_sink_{}{{sink=\"{}\"}} {}\n", what, name,
-                   value);
+  const auto out = std::back_inserter(text);
+  const auto metric = [&](std::string_view what, auto member) {
+    fmt::format_to(out, "# TYPE reprise_sink_{} {}\n", what,
+                   what.ends_with("_total") ? "counter" : "gauge");
+    for (const named_sink_counts& sink : sinks) {
+      fmt::format_to(out, "reprise_sink_{}{{sink=\"{}\"}} {}\n", what, label(sink.name),
+                     sink.counts.*member);
+    }
   };
-  line("records_published_total", counts.published);
-  line("records_delivered_total", counts.delivered);
-  line("records_lost_total", counts.lost);
-  line("records_dropped_total", counts.dropped);
-  line("queue_records", counts.waiting);
-  line("queue_bytes", counts.waiting_bytes);
-  line("batches_total", counts.batches);
-  line("retries_total", counts.retries);
-  line("flushes_total", counts.flushes);
-  line("failed_flushes_total", counts.failed_flushes);
-  line("full_queue_waits_total", counts.waits);
-  line("full_queue_wait_us_total", counts.waited_us);
-  line("longest_lag_us", counts.longest_lag_us);
-  for (const auto& [point, lost] : counts.lost_of) {
-    fmt::format_to(std::back_inserter(text),
-                   "reprise_sink_point_lost_total{{sink=\"{}\",point=\"{}\"}} {}\n", name,
-                   label(point), lost);
+  metric("records_published_total", &sink_counts::published);
+  metric("records_delivered_total", &sink_counts::delivered);
+  metric("records_lost_total", &sink_counts::lost);
+  metric("records_dropped_total", &sink_counts::dropped);
+  metric("queue_records", &sink_counts::waiting);
+  metric("queue_bytes", &sink_counts::waiting_bytes);
+  metric("batches_total", &sink_counts::batches);
+  metric("retries_total", &sink_counts::retries);
+  metric("flushes_total", &sink_counts::flushes);
+  metric("failed_flushes_total", &sink_counts::failed_flushes);
+  metric("full_queue_waits_total", &sink_counts::waits);
+  metric("full_queue_wait_us_total", &sink_counts::waited_us);
+  metric("longest_lag_us", &sink_counts::longest_lag_us);
+  fmt::format_to(out, "# TYPE reprise_sink_point_lost_total counter\n");
+  for (const named_sink_counts& sink : sinks) {
+    for (const auto& [point, lost] : sink.counts.lost_of) {
+      fmt::format_to(out, "reprise_sink_point_lost_total{{sink=\"{}\",point=\"{}\"}} {}\n",
+                     label(sink.name), label(point), lost);
+    }
   }
   return text;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -28,8 +29,14 @@ struct sink_counts {
   std::string first_error{};
 };
 
-// Prometheus text, with the label sink="NAME" throughout.
-std::string metrics_text(std::string_view sink, const sink_counts& counts);
+struct named_sink_counts {
+  std::string name;
+  sink_counts counts;
+};
+
+// Prometheus text, with the label sink="NAME" throughout; the lines of one metric are together, as
+// its readers want them.
+std::string metrics_text(std::span<const named_sink_counts> sinks);
 
 // "sink 'run1' lost 1 of 100 records (resid_pre:3 1): WHY"; empty where none was lost and every
 // flush succeeded.

@@ -128,6 +128,7 @@ void sink_queue::settle(std::span<const tap_record> records) {
 
 void sink_queue::flush_sink(std::unique_lock<std::mutex>& held) {
   const std::uint64_t asked = flushes_asked_;
+  const std::uint64_t lost = counts_.lost;
   std::string failed;
   bool again = !for_good_;
   for (int attempt = 1; again; ++attempt) {
@@ -135,6 +136,7 @@ void sink_queue::flush_sink(std::unique_lock<std::mutex>& held) {
     failed.clear();
     again = false;
     try {
+      if (lost != 0) sink_->note_lost(lost);
       sink_->flush();
     } catch (const sink_error& wrong) {
       failed = wrong.what();
@@ -164,8 +166,14 @@ void sink_queue::flush_sink(std::unique_lock<std::mutex>& held) {
 }
 
 void sink_queue::close_sink() noexcept {
+  std::uint64_t lost = 0;
+  {
+    const std::lock_guard held{guard_};
+    lost = counts_.lost;
+  }
   std::string failed;
   try {
+    if (lost != 0) sink_->note_lost(lost);
     sink_->close();
   } catch (const std::exception& wrong) {
     failed = wrong.what();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "reprise/base/clock.hpp"
@@ -24,15 +25,11 @@ drain::drain(device_ref device, const monitor_options& options,
       flights_{all},
       guard_{guard},
       counts_{counts},
+      outlets_{options.run_name.empty() ? std::to_string(options.run) : options.run_name},
       own_{device},
       staging_{device, options.staging_bytes},
       rounds_{round{device}, round{device}},
       choice_{options.drain_by} {}
-
-void drain::send_to(std::unique_ptr<record_sink> sink) {
-  const std::lock_guard held{turn_};
-  sinks_.add(std::move(sink), std::to_string(options_.run));
-}
 
 bool drain::pump() {
   if (!turn_.try_lock()) return false;
@@ -174,13 +171,11 @@ void drain::deliver(const round& done) {
     records_[i].shape = {shapes_.data() + 2 * i, 2};
     row_bytes += records_[i].bytes.size();
   }
-  sinks_.write(records_);
+  outlets_.deliver(records_);
   const std::lock_guard held{guard_};
   counts_.records += records_.size();
   counts_.record_bytes += row_bytes;
   counts_.drained_bytes += drained;
-  counts_.sink_failures = sinks_.failures();
-  counts_.sink_lost = sinks_.lost();
   flights_.pop(done.flights.size());
 }
 
@@ -261,18 +256,6 @@ void drain::pass_oldest() {
     flights_.probe_oldest();
   }
   pause(device_);
-}
-
-void drain::flush_sinks() {
-  const std::lock_guard held{turn_};
-  sinks_.flush();
-  const std::lock_guard counted{guard_};
-  counts_.sink_failures = sinks_.failures();
-}
-
-void drain::close_sinks() {
-  const std::lock_guard held{turn_};
-  sinks_.close();
 }
 
 void drain::fail(std::exception_ptr why) {

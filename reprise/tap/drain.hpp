@@ -1,5 +1,5 @@
-// The drain: takes what flights have published out of the ring, cuts it into records, and hands
-// them to the sinks.
+// The drain: takes what flights have published out of the ring, cuts it into records, and lets them
+// out.
 //
 // One round copies what lies together as one span, on a stream of its own, into pinned staging; the
 // room in the ring is free when the copy is done, before any sink has seen a byte. Two rounds are
@@ -18,7 +18,7 @@
 #include "reprise/base/mutex.hpp"
 #include "reprise/tap/drain_choice.hpp"
 #include "reprise/tap/flights.hpp"
-#include "reprise/tap/sinks.hpp"
+#include "reprise/tap/outlets.hpp"
 
 namespace reprise {
 
@@ -28,14 +28,13 @@ class drain {
   drain(device_ref device, const monitor_options& options, std::shared_ptr<const ring_memory> ring,
         flights& all, mutex& guard, tap_counts& counts);
 
-  void send_to(std::unique_ptr<record_sink> sink);
+  // Where records go. What fails there is no failure of the drain.
+  record_outlets& outlets() { return outlets_; }
   // Begins a round, and ends the one before. False: there was nothing to do, or somebody else is at
   // it. A failure of the device is kept, and every later round does nothing.
   bool pump();
   // Rounds until all flights below this number are delivered, with their streams waited for.
   void deliver_up_to(std::uint64_t number);
-  void flush_sinks();
-  void close_sinks();
   // Throws the device's failure, if there was one.
   void raise_failure();
   bool failed();
@@ -93,6 +92,7 @@ class drain {
   flights& flights_;
   mutex& guard_;
   tap_counts& counts_;
+  record_outlets outlets_;
 
   mutex turn_;  // of all below
   stream own_;
@@ -103,7 +103,6 @@ class drain {
   double last_copied_us_ = 0;
   std::vector<tap_record> records_;
   std::vector<std::int64_t> shapes_;
-  sink_list sinks_;
   std::exception_ptr failed_;  // under guard_
 };
 

@@ -31,8 +31,12 @@ std::string monitor::unmatched() const {
   return core_->unmatched();
 }
 
-void monitor::send_to(std::unique_ptr<record_sink> sink) {
-  core_->drains.send_to(std::move(sink));
+void monitor::send_to(std::unique_ptr<record_sink> sink, sink_queue_options options) {
+  core_->drains.outlets().add(std::move(sink), std::move(options));
+}
+
+void monitor::deliver_to(std::function<void(const tap_record&)> call) {
+  core_->drains.outlets().add(std::move(call));
 }
 
 std::shared_ptr<mark_observer> monitor::observer() const {
@@ -57,6 +61,14 @@ void monitor::stop() {
 
 tap_counts monitor::counts() const {
   return core_->counts();
+}
+
+std::vector<named_sink_counts> monitor::sink_counts() const {
+  return core_->drains.outlets().counts();
+}
+
+std::string monitor::metrics() const {
+  return prometheus_text(counts()) + core_->drains.outlets().metrics();
 }
 
 }  // namespace reprise

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace reprise {
 
@@ -12,6 +13,7 @@ enum class drain_way : std::uint8_t { measured, copy_engine, kernel };
 
 struct monitor_options {
   std::uint64_t run = 0;                  // number of the run, in every record
+  std::string run_name{};                 // what sinks are opened with; empty: the number
   std::size_t ring_bytes = 256U << 20;    // of device memory, a multiple of 16
   std::size_t slots = 16'384;             // publications that are promised at once
   std::size_t staging_bytes = 64U << 20;  // of pinned memory; no step publishes more

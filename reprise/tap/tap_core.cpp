@@ -256,7 +256,7 @@ void tap_core::told_plan() {
   ++counted.uploads;
 }
 
-void tap_core::flush() {
+void tap_core::deliver_all() {
   drains.raise_failure();
   std::uint64_t number = 0;
   {
@@ -265,7 +265,11 @@ void tap_core::flush() {
     ++counted.flushes;
   }
   drains.deliver_up_to(number);
-  if (!REPRISE_MUTANT(flush_stops_at_the_drain)) drains.flush_sinks();
+}
+
+void tap_core::flush() {
+  deliver_all();
+  if (!REPRISE_MUTANT(flush_stops_at_the_drain)) drains.outlets().flush();
 }
 
 void tap_core::await_request(std::uint64_t request) {
@@ -277,27 +281,36 @@ void tap_core::await_request(std::uint64_t request) {
     }
   }
   drains.deliver_up_to(number);
+  if (!REPRISE_MUTANT(request_is_awaited_at_the_drain)) drains.outlets().await_request(request);
 }
 
 void tap_core::stop() {
   if (stopped_.exchange(true)) return;
   ++version_;
   std::exception_ptr failed;
-  try {
-    flush();
-  } catch (const std::exception&) {
-    failed = std::current_exception();
-  }
+  const auto tried = [&](auto&& call) {
+    try {
+      call();
+    } catch (const std::exception&) {
+      if (!failed) failed = std::current_exception();
+    }
+  };
+  tried([&] { deliver_all(); });
   ending_.store(true);
   woken_.notify_all();
   thread_.reset();
-  drains.close_sinks();
+  tried([&] { drains.outlets().close(); });
   if (failed) std::rethrow_exception(failed);
 }
 
 tap_counts tap_core::counts() {
-  const std::lock_guard held{guard};
-  return counted;
+  tap_counts now;
+  {
+    const std::lock_guard held{guard};
+    now = counted;
+  }
+  drains.outlets().count(now);
+  return now;
 }
 
 std::string tap_core::unmatched() {

@@ -96,6 +96,7 @@ class tap_core {
 
   std::uint64_t id_of(point where);
   bool wait_for_room(std::int64_t deadline);
+  void deliver_all();
   void drop(std::span<const tapped_point> points);
   void run_drain();
 

@@ -39,8 +39,9 @@ constexpr metric_row metric_rows[] = {
     {"uploads", "plans that a launch was told of", &tap_counts::uploads},
     {"withdrawn", "plans whose launch failed", &tap_counts::withdrawn},
     {"flushes", "flushes", &tap_counts::flushes},
-    {"sink_failures", "calls of sinks that failed", &tap_counts::sink_failures},
-    {"sink_lost", "records that a sink did not take", &tap_counts::sink_lost},
+    {"sink_published", "records handed over, once for each sink", &tap_counts::sink_published},
+    {"sink_delivered", "of those, that a sink took", &tap_counts::sink_delivered},
+    {"sink_lost", "of those, that a sink did not take", &tap_counts::sink_lost},
 };
 
 // As the text format wants label values: kinds come from a program, not from a registry.

@@ -1,5 +1,5 @@
 // What a monitor has done so far, and the same as Prometheus text. Exact at all times; read under
-// the monitor's lock, so a copy is consistent.
+// the monitor's lock, so a copy is consistent; what sinks did is read right after it.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,10 @@ struct tap_counts {
   std::uint64_t uploads = 0;    // plans that a launch was told of
   std::uint64_t withdrawn = 0;  // plans whose launch failed
   std::uint64_t flushes = 0;
-  std::uint64_t sink_failures = 0;
-  std::uint64_t sink_lost = 0;  // records that a sink did not take
+  // Records, over all sinks: published = delivered + lost + those that wait in queues.
+  std::uint64_t sink_published = 0;
+  std::uint64_t sink_delivered = 0;
+  std::uint64_t sink_lost = 0;
 
   std::vector<point_counts> points;
 };

@@ -17,29 +17,16 @@ namespace {
 using row_name = std::tuple<std::uint64_t, int, std::int64_t>;
 using row_map = std::map<row_name, std::vector<std::byte>>;
 
-class row_sink final : public record_sink {
- public:
-  explicit row_sink(std::shared_ptr<row_map> into) : into_{std::move(into)} {}
-  void open(std::string_view) override {}
-  void write(std::span<const tap_record> records) override {
-    for (const tap_record& one : records) {
-      const std::size_t row = one.bytes.size() / static_cast<std::size_t>(one.rows);
-      for (std::int64_t i = 0; i < one.rows; ++i) {
-        const auto bytes = one.bytes.subspan(static_cast<std::size_t>(i) * row, row);
-        const bool is_new = into_
-                                ->emplace(row_name{one.request, one.layer, one.first_row + i},
-                                          std::vector<std::byte>(bytes.begin(), bytes.end()))
-                                .second;
-        EXPECT_TRUE(is_new) << "request " << one.request << " layer " << one.layer;
-      }
-    }
+void keep_rows(const tap_record& one, row_map& into) {
+  const std::size_t row = one.bytes.size() / static_cast<std::size_t>(one.rows);
+  for (std::int64_t i = 0; i < one.rows; ++i) {
+    const auto bytes = one.bytes.subspan(static_cast<std::size_t>(i) * row, row);
+    const bool is_new = into.emplace(row_name{one.request, one.layer, one.first_row + i},
+                                     std::vector<std::byte>(bytes.begin(), bytes.end()))
+                            .second;
+    EXPECT_TRUE(is_new) << "request " << one.request << " layer " << one.layer;
   }
-  void flush() override {}
-  void close() override {}
-
- private:
-  std::shared_ptr<row_map> into_;
-};
+}
 
 // What a plain run marks, copied at once.
 class plain_rows final : public mark_observer {
@@ -96,10 +83,10 @@ TEST_P(watched_decode, has_the_rows_of_each_request_alone) {
   const row_map expected = alone();
   for (const bool last : {false, true}) {
     const device opened = test::open_for_test(GetParam(), 1);
-    const auto got = std::make_shared<row_map>();
+    row_map got;
     monitor eye{opened, {.ring_bytes = 1U << 22, .staging_bytes = 1U << 22, .markers = true}};
     eye.watch({"*", last ? row_mode::last() : row_mode::real()});
-    eye.send_to(std::make_unique<row_sink>(got));
+    eye.deliver_to([&](const tap_record& one) { keep_rows(one, got); });
     decode::decode_options o = test::tiny_options(prompts, tokens);
     o.batch_sizes = {1, 2, 4};
     const decode::decode_report report = decode::run_decode(
@@ -122,8 +109,8 @@ TEST_P(watched_decode, has_the_rows_of_each_request_alone) {
         });
       }
     }
-    EXPECT_EQ(got->size(), wanted.size());
-    EXPECT_TRUE(*got == wanted);
+    EXPECT_EQ(got.size(), wanted.size());
+    EXPECT_TRUE(got == wanted);
   }
 }
 

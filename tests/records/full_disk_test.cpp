@@ -120,6 +120,7 @@ TEST_F(full_disk_test, ends_no_run_and_counts_what_it_lost) {
   const std::vector<owned_record> got = read_back(folder);
   EXPECT_EQ(got.size(), counts.delivered);
   EXPECT_EQ(got.back(), record_number(209));
+  EXPECT_EQ(recorded_run{folder}.lost(), counts.lost) << "whoever reads it later is told";
 }
 
 TEST_F(full_disk_test, flush_says_that_nothing_is_sure_and_is_tried_again) {

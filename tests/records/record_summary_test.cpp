@@ -65,6 +65,13 @@ TEST(record_summary_test, counts_by_point_and_knows_the_ranges) {
   EXPECT_EQ(shard.shard_axes, std::set<int>{1});
 }
 
+TEST(record_summary_test, knows_the_requests_of_all_points_together) {
+  record_summary summary;
+  EXPECT_TRUE(summary.requests().empty());
+  for (const std::uint64_t n : {0U, 1U, 11U, 20U}) summary.add(record_number(n).view());
+  EXPECT_EQ(summary.requests(), (std::set<std::uint64_t>{0, 1}));
+}
+
 TEST(record_summary_test, takes_norms_of_finite_rows_and_counts_the_other_elements) {
   constexpr float infinite = std::numeric_limits<float>::infinity();
   record_summary summary;

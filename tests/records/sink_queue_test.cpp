@@ -329,7 +329,8 @@ TEST_F(sink_queue_test, has_metrics_that_prometheus_reads) {
   sink_queue queue = made();
   hand_over(queue, 0, 3);
   queue.close();
-  const std::string text = metrics_text("a \"run\"", queue.counts());
+  const std::string text =
+      metrics_text(std::vector<named_sink_counts>{{"a \"run\"", queue.counts()}});
   EXPECT_TRUE(has(text, "reprise_sink_records_delivered_total{sink=\"a \\\"run\\\"\"} 3\n"))
       << text;
 }

@@ -141,42 +141,15 @@ TEST_P(monitors, say_what_cannot_be_tapped_before_anything_is_promised) {
                         "multiple of 16"));
 }
 
-TEST_P(monitors, whose_sink_fails_lose_its_records_and_no_others) {
-  tapped_model model{1, 4};
-  monitor eye{on.opened, small()};
-  eye.watch({"resid_pre", row_mode::all()});
-  const auto failing = std::make_shared<test::keeping_sink::book>();
-  failing->fails_on = 2;
-  eye.send_to(std::make_unique<test::keeping_sink>(failing));
-  send_here(eye);
-  replay_cache cache{on.opened};
-  cache.observe(eye.observer());
-  for (int i = 0; i < 4; ++i) {
-    run(cache, eye, model, 2, "resid_pre");
-    eye.flush();
-  }
-  expect_all();
-  EXPECT_EQ(failing->records.size(), 3U);
-  EXPECT_EQ(eye.counts().sink_lost, 1U);
-  eye.stop();
-  eye.stop();
-  EXPECT_EQ(book->closed, 1);
-  EXPECT_GE(book->flushed, 5);
-  const std::string text = eye.metrics();
-  EXPECT_TRUE(test::has(text, "\nreprise_tap_records_total 4\n")) << text;
-  EXPECT_TRUE(
-      test::has(text, "reprise_tap_point_published_total{kind=\"resid_pre\",layer=\"0\"} 4\n"));
-}
-
 TEST_P(monitors, of_one_process_are_independent) {
   tapped_model model{2, 4};
   monitor one{on.opened, small()};
   monitor other{on.opened, small()};
   one.watch({"resid_pre:0", row_mode::all()});
   other.watch({"resid_post:1", row_mode::all()});
-  const auto others = std::make_shared<test::keeping_sink::book>();
+  const auto others = std::make_shared<test::kept_book>();
   send_here(one);
-  other.send_to(std::make_unique<test::keeping_sink>(others));
+  send_to(other, others);
   replay_cache cache{on.opened};
   cache.observe(one.observer());
   cache.observe(other.observer());

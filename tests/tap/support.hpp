@@ -1,10 +1,11 @@
-// A small model with marks, a sink that keeps what it is given, and a plain run to compare with.
+// A small model with marks, what keeps the records of it, and a plain run to compare with.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,33 +24,39 @@ struct kept_record {
   std::vector<float> values;
 };
 
-// Keeps all records; may be told to fail.
+// What was given to a sink, or to a function; what it refuses it throws at.
+struct kept_book {
+  std::vector<kept_record> records;
+  int opened = 0, flushed = 0, closed = 0;
+  std::function<bool(const tap_record&)> refuses = [](const tap_record&) { return false; };
+
+  void keep(const tap_record& one) {
+    if (refuses(one)) throw error{"the disk is full"};
+    kept_record kept{one, std::string{one.kind}, std::vector<float>(one.bytes.size() / 4)};
+    if (!one.bytes.empty()) std::memcpy(kept.values.data(), one.bytes.data(), one.bytes.size());
+    records.push_back(std::move(kept));
+  }
+};
+
 class keeping_sink final : public record_sink {
  public:
-  struct book {
-    std::vector<kept_record> records;
-    int opened = 0, flushed = 0, closed = 0;
-    std::size_t fails_on = 0;  // the n-th record's write throws; 0: none
-    std::size_t seen = 0;
-  };
-  explicit keeping_sink(std::shared_ptr<book> in) : in_{std::move(in)} {}
+  explicit keeping_sink(std::shared_ptr<kept_book> in) : in_{std::move(in)} {}
 
   void open(std::string_view) override { ++in_->opened; }
   void write(std::span<const tap_record> records) override {
     for (std::size_t i = 0; i < records.size(); ++i) {
-      if (++in_->seen == in_->fails_on) throw error{"the disk is full"};
-    }
-    for (const tap_record& one : records) {
-      kept_record kept{one, std::string{one.kind}, std::vector<float>(one.bytes.size() / 4)};
-      if (!one.bytes.empty()) std::memcpy(kept.values.data(), one.bytes.data(), one.bytes.size());
-      in_->records.push_back(std::move(kept));
+      try {
+        in_->keep(records[i]);
+      } catch (const error& refused) {
+        throw sink_error{sink_trouble::records, refused.what(), i};
+      }
     }
   }
   void flush() override { ++in_->flushed; }
   void close() override { ++in_->closed; }
 
  private:
-  std::shared_ptr<book> in_;
+  std::shared_ptr<kept_book> in_;
 };
 
 // x [rows, width] goes through layers that each add their number in place, and is marked before and
@@ -190,7 +197,7 @@ inline std::vector<expected_record> records_of(const plain_marks::seen& of, row_
 class monitored : public ::testing::TestWithParam<std::string> {
  protected:
   tap_bench on{GetParam()};
-  std::shared_ptr<keeping_sink::book> book = std::make_shared<keeping_sink::book>();
+  std::shared_ptr<kept_book> book = std::make_shared<kept_book>();
   std::vector<expected_record> expected;
   std::uint64_t steps = 0;
 
@@ -208,7 +215,10 @@ class monitored : public ::testing::TestWithParam<std::string> {
     how.markers = true;
     return how;
   }
-  void send_here(monitor& eye) { eye.send_to(std::make_unique<keeping_sink>(book)); }
+  void send_here(monitor& eye) { send_to(eye, book); }
+  static void send_to(monitor& eye, std::shared_ptr<kept_book> to) {
+    eye.deliver_to([to = std::move(to)](const tap_record& one) { to->keep(one); });
+  }
   bool has_cpu_bodies() const { return device_ref{on.opened}.bodies() == device_kind::cpu; }
 
   // One step on values of its own, and what `watched` points of it should give.
@@ -226,10 +236,11 @@ class monitored : public ::testing::TestWithParam<std::string> {
     eye.plan_step(requests);
     return on.run(cache, model, x);
   }
-  void expect_all() {
-    ASSERT_EQ(book->records.size(), expected.size());
+  void expect_all() { expect_all(*book); }
+  void expect_all(const kept_book& in) {
+    ASSERT_EQ(in.records.size(), expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
-      const kept_record& got = book->records[i];
+      const kept_record& got = in.records[i];
       const expected_record& want = expected[i];
       const bool same = got.kind == want.kind && got.about.layer == want.layer &&
                         got.about.step == want.step && got.about.request == want.request &&

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "reprise/base/mutant.hpp"
 #include "reprise/formats/printable.hpp"
 #include "reprise/formats/refusal.hpp"
 #include "reprise/records/arrow/columns.hpp"
@@ -73,6 +74,10 @@ class run_folder_sink final : public record_sink {
     require_manifest();
   }
 
+  void note_lost(std::uint64_t records) override {
+    if (!REPRISE_MUTANT(manifest_tells_no_loss)) manifest_.lost = lost_before_ + records;
+  }
+
   void close() override {
     if (segment_) end_segment();
     manifest_.closed = true;
@@ -99,6 +104,7 @@ class run_folder_sink final : public record_sink {
     }
     records::recovered_run found = records::recover_run(folder_);
     manifest_ = std::move(found.manifest);
+    lost_before_ = manifest_.lost;
     log_line(
         fmt::format("{}: the run that was cut off there goes on; {} batches of open segments "
                     "were whole, {} bytes behind them were cut",
@@ -141,6 +147,7 @@ class run_folder_sink final : public record_sink {
   std::shared_ptr<arrow::Schema> schema_;
   std::optional<records::segment_writer> segment_;
   std::uint64_t next_segment_ = 0;
+  std::uint64_t lost_before_ = 0;  // by a writer that was cut off
 };
 
 }  // namespace

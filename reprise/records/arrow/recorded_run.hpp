@@ -44,6 +44,7 @@ class recorded_run {
   const std::vector<run_segment>& segments() const noexcept { return manifest_.segments; }
   std::uint64_t batches() const noexcept;                          // whole
   std::uint64_t records() const noexcept;                          // in those
+  std::uint64_t lost() const noexcept { return manifest_.lost; }   // never written, as far as known
   std::uint64_t cut_bytes() const noexcept { return cut_bytes_; }  // behind those: half a batch
 
   // Calls for each record that the filter takes, in the order in which they were written, segment

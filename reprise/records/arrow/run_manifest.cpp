@@ -40,6 +40,7 @@ std::string manifest_text(const run_manifest& manifest) {
   const nlohmann::ordered_json value{{"reprise_records", manifest.schema},
                                      {"run", manifest.run},
                                      {"closed", manifest.closed},
+                                     {"lost", manifest.lost},
                                      {"segments", segments}};
   return value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
@@ -57,6 +58,7 @@ run_manifest parse_manifest(std::string_view text, const std::filesystem::path& 
     }
     made.run = value.at("run").get<std::string>();
     made.closed = value.at("closed").get<bool>();
+    made.lost = value.value("lost", std::uint64_t{0});
     for (const nlohmann::json& segment : value.at("segments")) {
       made.segments.push_back(segment_of(segment));
     }

@@ -1,6 +1,6 @@
 // manifest.json of a run directory: what the run is called and which segments it has.
 //
-//   {"reprise_records": 1, "run": "run1", "closed": false,
+//   {"reprise_records": 1, "run": "run1", "closed": false, "lost": 0,
 //    "segments": [{"file": "segment-000000.arrows", "closed": true,
 //                  "batches": 12, "records": 49152, "bytes": 6400128}]}
 //
@@ -34,6 +34,7 @@ struct run_manifest {
   std::uint32_t schema = record_schema_version;
   std::string run{};
   bool closed = false;
+  std::uint64_t lost = 0;  // records that were meant for it and could not be written
   std::vector<run_segment> segments{};
 };
 
