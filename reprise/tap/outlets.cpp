@@ -72,7 +72,7 @@ void record_outlets::lose(std::uint64_t records, const std::string& why) {
     lost_ += records;
     if (first_loss_.empty()) first_loss_ = why;
   }
-  keep(fmt::format("{} records of taps were lost on their way: {}", records, why));
+  keep(fmt::format("taps lost {} records on their way: {}", records, why));
 }
 
 // Of several the first is told, in the log at once and to whoever asks.
@@ -124,9 +124,9 @@ void record_outlets::close() {
   }
   const std::lock_guard held{guard_};
   if (lost_ == 0) return;
-  throw sink_error{sink_trouble::for_good,
-                   fmt::format("{} of {} records of taps were lost on their way: {}", lost_,
-                               called_, first_loss_)};
+  throw sink_error{
+      sink_trouble::for_good,
+      fmt::format("taps lost {} of {} records on their way: {}", lost_, called_, first_loss_)};
 }
 
 void record_outlets::count(tap_counts& into) const {

@@ -145,7 +145,7 @@ TEST_P(queued_sinks, T08_a_function_that_throws_costs_that_record_and_is_told_of
   EXPECT_EQ(counts.sink_published, 12U);
   EXPECT_EQ(counts.sink_delivered, 11U);
   EXPECT_EQ(test::message_of<sink_error>([&] { eye.stop(); }),
-            "1 of 12 records of taps were lost on their way: the disk is full");
+            "taps lost 1 of 12 records on their way: the disk is full");
 }
 
 TEST_P(queued_sinks, of_one_name_are_told_apart_and_one_that_cannot_open_is_not_there) {
