@@ -43,6 +43,7 @@ bool drain::pump_alone() {
   round& before = rounds_[1 - next_];
   try {
     choose(made, before);
+    if (REPRISE_MUTANT(room_is_free_before_the_copy)) give_back(made);
     copy_spans(made);
     if (!made.is_under_way() && !before.is_under_way()) return false;
     if (before.is_under_way()) end(before);
@@ -52,6 +53,13 @@ bool drain::pump_alone() {
     fail(std::current_exception());
     return false;
   }
+}
+
+void drain::give_back(const round& done) {
+  const std::lock_guard held{guard_};
+  flights_.give_back(done.flights.size());
+  counts_.spans += done.spans.size();
+  counts_.spans_by_kernel += done.way == drain_way::kernel ? done.spans.size() : 0;
 }
 
 // The oldest flights that are over and that the round before does not have, as many as half of the
@@ -119,7 +127,8 @@ void drain::copy_spans(round& made) {
     const std::uint64_t offset = one.position % capacity;
     const std::uint64_t first = std::min(one.bytes, capacity - offset);
     move(at, made.way, offset, one.staged, first);
-    if (first != one.bytes) move(at, made.way, 0, one.staged + first, one.bytes - first);
+    if (first == one.bytes || REPRISE_MUTANT(drained_span_is_not_split_at_the_end)) continue;
+    move(at, made.way, 0, one.staged + first, one.bytes - first);
   }
   made.copied.record(own_);
 }
@@ -127,12 +136,7 @@ void drain::copy_spans(round& made) {
 // The room is free, then its records are handed over.
 void drain::end(round& done) {
   if (!done.spans.empty()) wait_for(done);
-  {
-    const std::lock_guard held{guard_};
-    flights_.give_back(done.flights.size());
-    counts_.spans += done.spans.size();
-    counts_.spans_by_kernel += done.way == drain_way::kernel ? done.spans.size() : 0;
-  }
+  if (!REPRISE_MUTANT(room_is_free_before_the_copy)) give_back(done);
   deliver(done);
   done.begin();
 }
@@ -183,6 +187,7 @@ bool drain::marker_agrees(const flight& of, std::size_t i, const std::byte* payl
   std::uint64_t marker[2];
   std::memcpy(marker, payload, sizeof marker);
   const tapped_point& point = of.points[of.plan.publications()[i].producer];
+  if (REPRISE_MUTANT(markers_are_not_compared)) return true;
   return marker[0] == static_cast<std::uint64_t>(of.replay) && marker[1] == point.id;
 }
 
@@ -245,6 +250,7 @@ void drain::deliver_up_to(std::uint64_t number) {
       const std::lock_guard looked{guard_};
       if (flights_.count() == 0 || flights_.at(0).number >= number) return;
     }
+    if (!moved && REPRISE_MUTANT(flush_waits_for_no_stream)) return;
     if (!moved) pass_oldest();
   }
 }

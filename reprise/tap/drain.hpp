@@ -79,6 +79,7 @@ class drain {
   void move(site at, drain_way way, std::uint64_t from, std::size_t to, std::uint64_t bytes);
   void end(round& done);
   void wait_for(round& done);
+  void give_back(const round& done);
   void deliver(const round& done);
   void add_records(flight& of, std::size_t i, const std::byte* payload);
   void mislabelled(const flight& of, std::size_t i);

@@ -166,8 +166,10 @@ void flights::look_at(flight& one, std::size_t i) {
   const std::uint64_t bytes = publication::bytes_of(word);
   const std::uint64_t row_bytes = one.points[planned.producer].row_bytes;
   const bool was_clamped = (word & publication::clamped) != 0;
+  const bool may_be_less =
+      !planned.exact || was_clamped || REPRISE_MUTANT(publication_of_fewer_rows_is_taken);
   const bool fits = bytes <= planned.bytes && (row_bytes == 0 || bytes % row_bytes == 0) &&
-                    (bytes == planned.bytes || !planned.exact || was_clamped);
+                    (bytes == planned.bytes || may_be_less);
   const bool same_point = publication::point_of(word) == one.points[planned.producer].id;
   if (!fits || (!same_point && !REPRISE_MUTANT(publication_point_is_not_checked))) {
     lose(one, i, &tap_counts::mismatched);
@@ -196,7 +198,12 @@ bool flights::has_published(const flight& one) const {
 bool flights::is_over(const flight& one) const {
   if (one.is == flight::phase::withdrawn) return true;
   if (one.is == flight::phase::promised && !one.is_direct()) return false;
-  return std::ranges::none_of(one.state, [](found state) { return state == found::not_yet; });
+  // A word that is not the producer's own says nothing of the producer: it may be still to come,
+  // and then it reads its plan words and writes its payload.
+  const bool may_come = !one.passed && !REPRISE_MUTANT(lost_publication_is_over_at_once);
+  return std::ranges::none_of(one.state, [&](found state) {
+    return state == found::not_yet || (state == found::lost && may_come);
+  });
 }
 
 void flights::probe_oldest() {

@@ -1,10 +1,10 @@
 // Flights: plans that have been promised room and are not delivered yet, oldest first.
 //
 // A flight is what one launch publishes: the producers of a replay, or one of an eager run. Here it
-// is promised room, its words are looked for, and it is said to be over when each is found or can
-// never come: the next flight of its stream has published, or the stream has passed it. A fixed
-// number of them, made once; each has its plan words in pinned memory, which nobody rewrites until
-// the flight is drained.
+// is promised room, its words are looked for, and it is said to be over when each is found or its
+// producer can never come: the next flight of its stream has published, or the stream has passed
+// it. A fixed number of them, made once; each has its plan words in pinned memory, which nobody
+// rewrites until the flight is drained.
 //
 // Threads: every call holds the monitor's lock.
 #pragma once

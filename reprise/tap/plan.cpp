@@ -98,7 +98,8 @@ void step_plan::add_pieces(const tapped_point& one, std::span<const request_rows
       pieces_.push_back({r.request, r.first_token, r.count, r.place_in_batch, first});
     }
   }
-  if (what == kind::all || what == kind::prefix) add_padding(begin, one.source_rows);
+  const bool named = what == kind::all || what == kind::prefix;
+  if (named || REPRISE_MUTANT(padding_counts_as_rows)) add_padding(begin, one.source_rows);
 }
 
 // The whole tensor leaves in the order of its rows, so what no request has is named too.

@@ -13,6 +13,7 @@
 
 #include <atomic>
 
+#include "reprise/base/mutant.hpp"
 #include "reprise/base/portable.hpp"
 
 namespace reprise {
@@ -30,7 +31,8 @@ inline constexpr publication_orders published_with{};
 template <class Atomics>
 REPRISE_HD void publish_when_last(Atomics& on, unsigned blocks) {
   if (blocks != 1) {
-    if (on.arrive() != blocks - 1) return;
+    const bool is_last = on.arrive() == blocks - 1;
+    if (!is_last && !REPRISE_MUTANT(publication_comes_before_the_last_block)) return;
     on.clear_arrivals();
   }
   on.publish();

@@ -1,6 +1,4 @@
-// What the field has met with taps in graphs: gating, order, old attachments, lifetimes, identity.
-#include <set>
-
+// What the field has met with taps in graphs: gating, old attachments, lifetimes, cost.
 #include "reprise/sim/controls.hpp"
 #include "tests/support/observe.hpp"
 #include "tests/tap/support.hpp"
@@ -127,19 +125,6 @@ TEST_P(graph_cases, T04_steps_that_never_replay_are_not_gated) {
   }
 }
 
-TEST_P(graph_cases, T10_producers_beside_one_another_keep_their_labels) {
-  tapped_model model{6, 4};
-  monitor eye{on.opened, small()};
-  eye.watch({"*", row_mode::all()});
-  send_here(eye);
-  replay_cache cache{on.opened};
-  cache.observe(eye.observer());
-  for (int i = 0; i < 30; ++i) run(cache, eye, model, 3, "*");
-  eye.flush();
-  expect_all();
-  EXPECT_EQ(eye.counts().mislabelled, 0U);
-}
-
 TEST_P(graph_cases, T16_a_new_attachment_uses_no_old_recording) {
   tapped_model model{2, 4};
   replay_cache cache{on.opened};
@@ -205,32 +190,6 @@ TEST_P(graph_cases, T18_the_ring_lasts_until_the_last_replay_is_done) {
     EXPECT_EQ(book->records.size(), 4U) << order;
     if (sim != nullptr) sim->slow(static_cast<stream_ref>(on.work).id(), 1);
   }
-}
-
-TEST_P(graph_cases, T19_each_replay_has_an_identity_of_its_own) {
-  tapped_model model{1, 4};
-  monitor eye{on.opened, small()};
-  eye.watch({"resid_pre", row_mode::all()});
-  send_here(eye);
-  replay_cache cache{on.opened};
-  cache.observe(eye.observer());
-  std::vector<float> x = test::tap_bench::values(4, 1);
-  std::vector<std::uint64_t> sampled;
-  for (std::uint64_t i = 0; i < 1000; ++i) {
-    eye.enable(i % 100 == 0 ? "*" : "none");
-    on.run(cache, model, x);
-    if (i % 100 == 0) sampled.push_back(i);
-  }
-  eye.flush();
-  std::vector<std::uint64_t> got;
-  std::set<replay_id> replays;
-  for (const auto& record : book->records) {
-    got.push_back(record.about.step);
-    replays.insert(record.about.replay);
-  }
-  EXPECT_EQ(got, sampled);
-  EXPECT_EQ(replays.size(), sampled.size());
-  EXPECT_EQ(cache.counts().captured, 2U) << "with producers, and without";
 }
 
 TEST_P(graph_cases, T20_a_point_is_one_kernel_and_nothing_waits_for_the_host) {

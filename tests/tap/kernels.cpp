@@ -1,6 +1,7 @@
 #include "tests/tap/kernels.hpp"
 
 #include <atomic>
+#include <utility>
 
 #include "reprise/device/cpu_call.hpp"
 #include "reprise/kernel/registry.hpp"
@@ -14,43 +15,99 @@ void raise_all_cpu(cpu_call&, inout<float> x, float by) {
 
 namespace {
 
-// What is written in the place of the word; 0: nothing.
-std::uint64_t word_with_fault(std::uint64_t word, std::uint64_t* slot) {
+constexpr std::uint64_t one_lap = std::uint64_t{1}
+                                  << (publication::point_bits + publication::size_bits);
+
+// A word that was delayed, when its time has come.
+void write_late_word() {
   publication_fault& fault = next_fault;
-  if (fault.late_slot != nullptr) {
-    note_touch(fault.late_slot, sizeof(std::uint64_t), true);
-    std::atomic_ref{*fault.late_slot}.store(fault.late_word, std::memory_order_release);
-    fault.late_slot = nullptr;
-  }
-  if (fault.what == publication_fault::none || fault.n-- != 0) return word;
-  const auto what = fault.what;
-  fault.what = publication_fault::none;
-  constexpr std::uint64_t one_lap = std::uint64_t{1}
-                                    << (publication::point_bits + publication::size_bits);
+  if (fault.late_slot == nullptr || --fault.late_in != 0) return;
+  note_touch(fault.late_slot, sizeof(std::uint64_t), true);
+  std::atomic_ref{*fault.late_slot}.store(fault.late_word, std::memory_order_release);
+  fault.late_slot = nullptr;
+}
+
+// What this publication meets.
+publication_fault::kind fault_of_this_one() {
+  publication_fault& fault = next_fault;
+  if (fault.what == publication_fault::none || fault.n-- != 0) return publication_fault::none;
+  return std::exchange(fault.what, publication_fault::none);
+}
+
+// What is written in the place of the word; 0: nothing.
+std::uint64_t word_under(publication_fault::kind what, std::uint64_t word, std::uint64_t row_bytes,
+                         std::uint64_t* slot) {
   switch (what) {
     case publication_fault::lost: return 0;
     case publication_fault::delayed:
-      fault.late_slot = slot;
-      fault.late_word = word;
+      next_fault.late_slot = slot;
+      next_fault.late_word = word;
+      next_fault.late_in = next_fault.by;
       return 0;
     case publication_fault::overwritten: return word + one_lap;
     case publication_fault::overwritten_twice: return word + 2 * one_lap;
     case publication_fault::other_point: return word ^ std::uint64_t{1} << publication::size_bits;
-    case publication_fault::none: break;
+    case publication_fault::fewer_rows: return word - row_bytes;
+    case publication_fault::none:
+    case publication_fault::other_replay:
+    case publication_fault::marker_of_other_point:
+    case publication_fault::run_away: break;
   }
   return word;
+}
+
+// One launch's words of the plan, as its producer reads them.
+struct said {
+  read<std::uint64_t> plan;
+  std::uint64_t index;
+  std::uint64_t operator[](std::size_t word) const {
+    return std::uint64_t{plan[index * descriptor_words + word]};
+  }
+};
+
+// The marker of its payload says another replay, or another point, than the producer was told.
+void relabel(const said& says, std::uint64_t point, bool other_replay, write<std::uint8_t> ring) {
+  const std::uint64_t marker[2] = {says[descriptor::replay] + (other_replay ? 1 : 0),
+                                   other_replay ? point : point + 1};
+  write_elements(marker, marker_bytes,
+                 ring.data() + says[descriptor::position] % says[descriptor::capacity]);
+}
+
+// Into the slots behind its own, and over the payloads that lie there.
+void run_away(const said& says, std::uint64_t word, std::uint64_t more, write<std::uint8_t> ring,
+              write<std::uint64_t> publications) {
+  constexpr std::uint8_t rubbish[payload_alignment] = {0xee, 0xee, 0xee, 0xee};
+  const std::uint64_t payload = padded(marker_bytes + publication::bytes_of(word));
+  for (std::uint64_t k = 1; k <= more; ++k) {
+    for (std::uint64_t i = 0; i < payload; i += payload_alignment) {
+      const std::uint64_t at = says[descriptor::position] + k * payload + i;
+      write_elements(rubbish, payload_alignment, ring.data() + at % says[descriptor::capacity]);
+    }
+    const std::uint64_t place = says[descriptor::slot] + k;
+    const std::uint64_t laps = place / publications.size();
+    store_atomically(publications.data() + place % publications.size(), word + laps * one_lap,
+                     std::memory_order_release);
+  }
 }
 
 void faulty_publish_cpu(cpu_call&, read<std::uint8_t> source, read<std::int64_t> limit,
                         read<std::uint64_t> plan, write<std::uint8_t> ring,
                         write<std::uint64_t> publications, inout<std::uint64_t>,
                         std::uint64_t index, std::uint64_t point, std::uint64_t row_bytes) {
-  std::uint64_t word = rows_in_ring(source, limit, plan, ring, index, point, row_bytes);
+  using kind = publication_fault::kind;
+  const std::uint64_t word = rows_in_ring(source, limit, plan, ring, index, point, row_bytes);
   if (word == 0) return;
-  const std::uint64_t slot = plan[index * descriptor_words + descriptor::slot];
-  const pointer_to<std::uint64_t> at = publications.data() + slot;
-  word = word_with_fault(word, address_of(at));
-  if (word != 0) store_atomically(at, word, std::memory_order_release);
+  const said says{plan, index};
+  const pointer_to<std::uint64_t> at = publications.data() + says[descriptor::slot];
+  write_late_word();
+  const kind what = fault_of_this_one();
+  const bool other_replay = what == kind::other_replay;
+  if (other_replay || what == kind::marker_of_other_point) {
+    relabel(says, point, other_replay, ring);
+  }
+  const std::uint64_t put = word_under(what, word, row_bytes, address_of(at));
+  if (put != 0) store_atomically(at, put, std::memory_order_release);
+  if (what == kind::run_away) run_away(says, word, next_fault.by, ring, publications);
 }
 
 }  // namespace

@@ -24,14 +24,21 @@ struct publication_fault {
   enum kind : std::uint8_t {
     none,
     lost,
-    delayed,
-    overwritten,
-    overwritten_twice,
-    other_point
+    delayed,            // its word is written with a later publication, the `by`-th from here
+    overwritten,        // by the next lap's
+    overwritten_twice,  // by that of the lap behind
+    other_point,        // the word names another
+    fewer_rows,         // the word says one less
+    other_replay,       // the marker names another
+    marker_of_other_point,
+    run_away,  // the producer goes on: `by` publications more than there was room for
   } what;
   std::uint64_t n = 0;
-  std::uint64_t* late_slot = nullptr;  // a delayed word is written with the next publication
+  std::uint64_t by = 1;
+  // Of what is delayed.
+  std::uint64_t* late_slot = nullptr;
   std::uint64_t late_word = 0;
+  std::uint64_t late_in = 0;
 };
 inline publication_fault next_fault{publication_fault::none};
 
