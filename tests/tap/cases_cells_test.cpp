@@ -127,8 +127,10 @@ TEST_P(row_cells, T15_publish_what_is_planned_for_every_pair_of_them) {
       }
     }
     const std::uint64_t runs = 2 * cells.size() * cells.size() * 2;
-    EXPECT_EQ(cache.counts().captured, recorded ? runs / 2 : 0U) << "one for each list of specs";
-    EXPECT_EQ(cache.counts().replayed, recorded ? runs / 2 : 0U);
+    // One recording for each list of specs; but where no point of either is on (both none, or both
+    // off, with requests and without) it is the step's own, made once.
+    EXPECT_EQ(cache.counts().captured, recorded ? runs / 2 - 4 + 1 : 0U);
+    EXPECT_EQ(cache.counts().replayed, recorded ? runs / 2 + 4 - 1 : 0U);
     EXPECT_EQ(cache.counts().eager, recorded ? 0U : runs);
     steps = 0;
   }
