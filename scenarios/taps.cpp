@@ -39,7 +39,7 @@ void marked_twice(step_scope& run, view<std::int32_t> y) {
 
 monitor_options small_ring() {
   monitor_options how;
-  how.ring_bytes = 160;  // of two steps, nearly three
+  how.ring_bytes = 240;  // of two steps and a half
   how.staging_bytes = 1024;
   how.slots = 5;
   how.flights = 3;
@@ -61,7 +61,7 @@ void tapped_steps(device_ref dev) {
   keep_in(eye, taken);
   cache.observe(eye.observer());
   for (std::int32_t i = 0; i < steps; ++i) {
-    const numbers in(few / 2, i);
+    const numbers in(few, i);
     const stream_ref on = i % 3 == 2 ? static_cast<stream_ref>(other) : at.s;
     const step_result done = cache.run(on, *scaled.what, {scaled.x.from_host(in)});
     require(done.how == (i == 0 ? ran::captured : ran::replayed), "a step ran in another way");
@@ -73,8 +73,8 @@ void tapped_steps(device_ref dev) {
     const taken_rows& second = taken[static_cast<std::size_t>(2 * i + 1)];
     require(first.kind == "scaled" && second.kind == "appended", "records are in another order");
     require_equal(static_cast<std::int64_t>(second.step), i, "the step of a record");
-    require_equal(first.values, numbers(few / 2, 2 * i), "what was marked first");
-    require_equal(second.values, numbers(few / 2, 20 * i + 1), "what was marked second");
+    require_equal(first.values, numbers(few, 2 * i), "what was marked first");
+    require_equal(second.values, numbers(few, 20 * i + 1), "what was marked second");
   }
   const tap_counts counts = eye.counts();
   require_equal(static_cast<std::int64_t>(counts.published), 2 * steps, "publications");
@@ -101,7 +101,7 @@ void tapped_prefixes(device_ref dev) {
     if (made != tap_slip::count_written_in_flight || i == 1) order(at.s, loader);
     copy(loader, read<std::int64_t>{view<const std::int64_t>{&i, 1}}, write{count});
     order(loader, at.s);
-    const numbers in(few / 2, 1);
+    const numbers in(few, 1);
     cache.run(at.s, *scaled.what, {scaled.x.from_host(in)});
   }
   eye.flush();

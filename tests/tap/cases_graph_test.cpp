@@ -215,26 +215,5 @@ TEST_P(graph_cases, T20_a_point_is_one_kernel_and_nothing_waits_for_the_host) {
   EXPECT_EQ(eye.counts().published, 72U);
 }
 
-// Streams take turns under one monitor; each replay comes behind the one before.
-TEST_P(graph_cases, steps_on_several_streams_publish_into_one_ring) {
-  tapped_model model{2, 4};
-  const stream other{on.opened};
-  monitor eye{on.opened, small()};
-  eye.watch({"*", row_mode::all()});
-  send_here(eye);
-  replay_cache one{on.opened};
-  replay_cache two{on.opened};
-  one.observe(eye.observer());
-  two.observe(eye.observer());
-  std::vector<float> x = test::tap_bench::values(8, 1);
-  for (int i = 0; i < 20; ++i) {
-    const stream_ref at = i % 3 == 0 ? static_cast<stream_ref>(other) : on.work;
-    (i % 2 == 0 ? one : two).run(at, model.what, {model.x.from_host(x)});
-  }
-  eye.flush();
-  EXPECT_EQ(book->records.size(), 80U);
-  EXPECT_EQ(eye.counts().lost, 0U);
-}
-
 }  // namespace
 }  // namespace reprise
