@@ -15,15 +15,16 @@ struct call_figure {
   spread us;
   spread floor_us;                 // of no measurement where this device has no floor
   std::optional<double> limit_us;  // for what is added to the floor
+  bool is_judged = true;           // false: the limit is for another kind of device
 
   std::optional<double> adds_us() const {
     return us.count == 0 || floor_us.count == 0 ? std::nullopt
                                                 : std::optional{us.median - floor_us.median};
   }
-  // Nothing where there is no limit, or no floor.
+  // Nothing where there is no limit, or no floor, or nobody judges.
   std::optional<bool> within() const {
     const std::optional<double> adds = adds_us();
-    return adds && limit_us ? std::optional{*adds <= *limit_us} : std::nullopt;
+    return adds && limit_us && is_judged ? std::optional{*adds <= *limit_us} : std::nullopt;
   }
 };
 
