@@ -16,8 +16,11 @@ struct call_figure {
   spread floor_us;                 // of no measurement where this device has no floor
   std::optional<double> limit_us;  // for what is added to the floor
   bool is_judged = true;           // false: the limit is for another kind of device
+  // The median of differences between neighbours in time, where both were measured in pairs.
+  std::optional<double> paired_us = {};
 
   std::optional<double> adds_us() const {
+    if (paired_us) return paired_us;
     return us.count == 0 || floor_us.count == 0 ? std::nullopt
                                                 : std::optional{us.median - floor_us.median};
   }

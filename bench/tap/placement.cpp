@@ -66,7 +66,7 @@ struct placed {
 call_figure figure_of(const std::string& what, const char* floor, const std::vector<double>& us,
                       const std::vector<double>& floor_us, std::optional<double> limit = {},
                       bool judged = true) {
-  return {what, floor, spread_of(us), spread_of(floor_us), limit, judged};
+  return {what, floor, spread_of(us), spread_of(floor_us), limit, judged, {}};
 }
 
 std::vector<double> differences(const std::vector<double>& of, const std::vector<double>& less) {
@@ -208,6 +208,8 @@ class placement_rounds {
       placement_row row = row_of(*none_, *paired_, none_on_limit_us);
       row.device_adds = median_interval_of(differences(none_->device_us, paired_->device_us));
       row.from_idle_adds = median_interval_of(differences(none_->idle_us, paired_->idle_us));
+      row.device.paired_us = row.device_adds->median;
+      row.from_idle->paired_us = row.from_idle_adds->median;
       made.rows.push_back(std::move(row));
     }
     made.runs.push_back(lead_.finish());

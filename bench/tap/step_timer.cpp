@@ -12,6 +12,7 @@ void step_timer::start() {
   if (raw_) {
     raw_->start();
   } else {
+    stream_.synchronize();
     began_ = now_us();
   }
 }

@@ -8,8 +8,8 @@
 
 namespace reprise::bench {
 
-// By two CUDA events on a GPU. Elsewhere time of the host, from `start` until the stream was
-// synchronised.
+// By two CUDA events on a GPU. Elsewhere time of the host, from `start`, which waits for what is
+// queued, until the stream was synchronised again.
 class step_timer {
  public:
   // `native_stream`: as bench/replay's native_stream_of says; null where there is none.

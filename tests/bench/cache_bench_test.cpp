@@ -92,6 +92,11 @@ TEST(call_figure, is_within_its_limit_by_what_it_adds_to_its_floor) {
   figure.floor_us = {};
   EXPECT_EQ(figure.within(), std::nullopt) << "no floor, no verdict";
   figure.floor_us = {1.5, 1, 2, 9};
+  figure.is_judged = false;
+  EXPECT_EQ(figure.within(), std::nullopt) << "of another kind of device";
+  figure.is_judged = true;
+  figure.paired_us = 0.9;
+  EXPECT_EQ(figure.within(), true) << "pairs say more than medians apart";
   figure.limit_us.reset();
   EXPECT_EQ(figure.within(), std::nullopt) << "no limit, no verdict";
 }
