@@ -66,6 +66,9 @@ TEST_F(records_command_test, writes_one_json_value) {
   EXPECT_EQ(value.at("listed")[1].at("replay"), 18);
   const nlohmann::json summary = json_of("--summary --where point=mlp_out,layer=1");
   EXPECT_FALSE(summary.contains("listed"));
+  EXPECT_EQ(summary.at("lost"), 0);
+  EXPECT_EQ(summary.at("requests"), 1);
+  EXPECT_EQ(json_of("--summary").at("requests"), 10);
   ASSERT_EQ(summary.at("points").size(), 1U);
   EXPECT_EQ(summary.at("points")[0].at("tokens"), nlohmann::json({0, 3}));
   EXPECT_EQ(summary.at("points")[0].at("mean_norm"), (10 + 12 + 14 + 16) / 4.0);

@@ -88,6 +88,45 @@ TEST_F(multiplexer_test, gives_all_sinks_what_came_with_a_call_that_raises) {
   line_of<sink_error>([&] { all.close(); });
 }
 
+// What a queue raises is of the past; it may raise once more before the records at hand are its.
+TEST_F(multiplexer_test, hands_over_what_came_with_a_call_that_raises_more_than_once) {
+  sink_multiplexer all{"run1"};
+  std::latch both_wait{1};
+  std::latch second_may_fail{1};
+  const auto fails = [&](std::span<const tap_record> records) {
+    number_of(records[0]) == 0 ? both_wait.wait() : second_may_fail.wait();
+    throw sink_error{sink_trouble::away, "nobody answers"};
+  };
+  sink_queue_options one_by_one = options("failing");
+  one_by_one.age_limit_us = 0;
+  one_by_one.batch_records = 1;
+  all.add(std::make_unique<scripted_sink>(first, sink_script{.write = fails}), one_by_one);
+  // Between the first time that the other raises and its second, this one looks at its clock.
+  sink_queue_options sound = options("sound");
+  bool armed = false;
+  const std::thread::id here = std::this_thread::get_id();
+  const auto await_lost = [&](std::uint64_t lost) {
+    while (all.queues()[0]->counts().lost != lost) std::this_thread::yield();
+  };
+  sound.clock.now_us = [&] {
+    if (std::this_thread::get_id() == here && std::exchange(armed, false)) {
+      second_may_fail.count_down();
+      await_lost(2);
+    }
+    return time.now_us();
+  };
+  all.add(std::make_unique<scripted_sink>(second), sound);
+  all.publish(views(records_numbered(0, 1)));
+  all.publish(views(records_numbered(1, 1)));
+  both_wait.count_down();
+  await_lost(1);
+  armed = true;
+  line_of<sink_error>([&] { all.publish(views(records_numbered(2, 1))); });
+  EXPECT_FALSE(armed);
+  EXPECT_TRUE(has(line_of<sink_error>([&] { all.close(); }), "lost 3 of 3 records"));
+  EXPECT_EQ(second->got(), records_numbered(0, 3));
+}
+
 TEST_F(multiplexer_test, a_full_sink_is_waited_for_after_the_others_have_their_records) {
   sink_multiplexer all{"run1"};
   std::latch go_on{1};
@@ -121,6 +160,14 @@ TEST_F(multiplexer_test, that_cannot_open_one_sink_keeps_those_it_has) {
   all.await_request(1);
   EXPECT_EQ(second->got(), records_numbered(0, 3));
   EXPECT_TRUE(has(all.metrics(), "records_published_total{sink=\"sound\"} 3"));
+  all.add(std::make_unique<scripted_sink>(first), options("late"));
+  // Lines of one metric stand together, behind what kind it is.
+  EXPECT_TRUE(has(all.metrics(),
+                  "# TYPE reprise_sink_queue_records gauge\n"
+                  "reprise_sink_queue_records{sink=\"sound\"} 0\n"
+                  "reprise_sink_queue_records{sink=\"late\"} 0\n"
+                  "# TYPE"))
+      << all.metrics();
   all.close();
 }
 
