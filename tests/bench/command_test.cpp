@@ -247,48 +247,6 @@ TEST_F(bench_command_test, decode_draws_the_weights_of_a_configuration_as_bf16) 
   EXPECT_EQ(value.at("rows").at(0).at("weight_bytes"), 2 * (2 * layer + 300 * 64 + 64 + 2 * 64));
 }
 
-TEST_F(bench_command_test, tap_writes_each_figure_beside_its_floor_and_leaves_limits_to_a_gpu) {
-  const std::string command =
-      "bench tap --device cpu --layers 3 --layer-mib 1 --kib 8 --buffers 3,2 --repeats 2 --pairs 6 "
-      "--drain-mib 2 --drains 2 --producer-mib 1 --plans 5";
-  const nlohmann::json value = json_of(command);
-  EXPECT_EQ(value.at("bench"), "tap");
-  EXPECT_EQ(value.at("command"), "reprise " + command);
-  EXPECT_TRUE(value.at("device_time").is_string());
-  ASSERT_EQ(value.at("placement").size(), 2U);
-  const nlohmann::json& rows = value.at("placement").at(0).at("rows");
-  ASSERT_EQ(rows.size(), 6U);
-  EXPECT_EQ(rows.at(0).at("what"), "all on");
-  EXPECT_EQ(rows.at(0).at("device").at("floor"), "bare");
-  EXPECT_EQ(rows.at(0).at("device").at("us").at("count"), 2);
-  EXPECT_TRUE(rows.at(0).at("device").at("adds_us").is_number());
-  EXPECT_TRUE(rows.at(1).at("host").is_null());
-  EXPECT_EQ(rows.at(5).at("what"), "none on");
-  EXPECT_EQ(rows.at(5).at("device").at("limit_us"), 0.5);
-  EXPECT_TRUE(rows.at(5).at("device").at("within").is_null()) << "nobody judges a CPU";
-  EXPECT_EQ(rows.at(5).at("device_adds_us").at("count"), 6);
-  ASSERT_EQ(value.at("drain").size(), 2U);
-  EXPECT_EQ(value.at("drain").at(0).at("records"), 128);
-  for (const nlohmann::json& drain : value.at("drain")) {
-    ASSERT_EQ(drain.at("figures").size(), 5U);
-    EXPECT_GT(drain.at("figures").at(0).at("gb_s"), 0);
-    EXPECT_GT(drain.at("figures").at(0).at("share"), 0);
-    EXPECT_TRUE(drain.at("figures").at(0).at("within").is_null());
-  }
-  ASSERT_EQ(value.at("producers").size(), 2U);
-  EXPECT_EQ(value.at("producers").at(1).at("bytes"), 64 << 10);
-  EXPECT_EQ(value.at("producers").at(1).at("node").at("most_us"), 3.0);
-  ASSERT_EQ(value.at("planning").size(), 3U);
-  EXPECT_EQ(value.at("planning").at(0).at("points"), 438);
-  EXPECT_TRUE(value.at("planning").at(0).at("within").is_boolean());
-  for (const nlohmann::json& calls : value.at("calls")) {
-    EXPECT_EQ(calls.at("eager"), 0);
-    EXPECT_EQ(calls.at("replayed"), calls.at("measured"));
-    EXPECT_EQ(calls.at("publications").at("published"), calls.at("publications").at("planned"));
-    EXPECT_EQ(calls.at("bitwise_equal"), true);
-  }
-}
-
 // Nothing of its 16 GB is drawn before the input has proved good.
 TEST_F(bench_command_test, sim_writes_both_ways_and_says_that_nothing_was_found) {
   const nlohmann::json value = json_of("bench sim --operations 300 --seeds 1");
@@ -363,13 +321,6 @@ TEST_F(bench_command_test, wrong_words_are_one_line_and_exit_2) {
   expect_refused("bench decode --threads 0", "--threads");
   expect_refused("bench decode --json /nowhere/x.json", "/nowhere/x.json");
   expect_refused("bench replay --json /nowhere/x.json", "/nowhere/x.json");
-  for (const char* option : {"--layers", "--layer-mib", "--kib", "--buffers", "--repeats",
-                             "--pairs", "--drain-mib", "--drains", "--producer-mib", "--plans"}) {
-    expect_refused(std::string{"bench tap --device cpu "} + option + " 0", option);
-  }
-  expect_refused("bench tap --kib 8,x", "x");
-  expect_refused("bench tap --device cuda:9", "cuda:9");
-  expect_refused("bench tap --json /nowhere/x.json", "/nowhere/x.json");
 }
 
 TEST_F(bench_command_test, help_has_an_example_for_each_bench) {
