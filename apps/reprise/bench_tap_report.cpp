@@ -75,11 +75,11 @@ void print_placement(std::FILE* to, const placement& one) {
   }
   for (const placement_row& row : one.rows) {
     if (!row.device_adds || !row.from_idle_adds) continue;
-    fmt::print(to,
-               "  {} adds {} us, from idle {} us: medians of {} differences, and where they lie "
-               "with 95 %\n",
-               row.device.what, shown_interval(*row.device_adds),
-               shown_interval(*row.from_idle_adds), row.device_adds->count);
+    fmt::print(
+        to, "  {} adds {} us, from idle {} us: medians of {} differences, and {}\n",
+        row.device.what, shown_interval(*row.device_adds), shown_interval(*row.from_idle_adds),
+        row.device_adds->count,
+        row.device_adds->count < 6 ? "the least and the greatest" : "where they lie with 95 %");
   }
 }
 
