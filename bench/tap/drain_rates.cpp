@@ -87,7 +87,7 @@ class drain_rounds {
     how.most_points = points_;
     how.most_runs = 64;
     how.thread = false;
-    how.drain_by_kernel = by_kernel;
+    how.drain_by = by_kernel ? drain_way::kernel : drain_way::copy_engine;
     return how;
   }
 

@@ -96,8 +96,8 @@ TEST_P(graph_cases, T04_steps_that_never_replay_are_not_gated) {
     monitor eye{on.opened, small()};
     eye.watch({{"resid_pre:*", row_mode::all()}, {"resid_post:*", row_mode::last()}});
     eye.enable("resid_pre:1,resid_post:0");
-    const auto taken = std::make_shared<test::keeping_sink::book>();
-    eye.send_to(std::make_unique<test::keeping_sink>(taken));
+    const auto taken = std::make_shared<test::kept_book>();
+    send_to(eye, taken);
     replay_cache cache{on.opened, {.record = record}};
     cache.observe(eye.observer());
     std::vector<float> x = test::tap_bench::values(8, 1);

@@ -72,8 +72,8 @@ TEST(T10_producers_on_branches, fire_once_each_under_their_own_labels_in_any_ord
     how.markers = true;
     monitor eye{on.opened, how};
     eye.watch({"*", row_mode::all()});
-    const auto book = std::make_shared<test::keeping_sink::book>();
-    eye.send_to(std::make_unique<test::keeping_sink>(book));
+    const auto book = std::make_shared<test::kept_book>();
+    eye.deliver_to([book](const tap_record& one) { book->keep(one); });
     replay_cache cache{on.opened};
     cache.observe(eye.observer());
     constexpr std::uint64_t steps = 5;
@@ -164,7 +164,7 @@ TEST_P(identity_cases, T19_a_loop_inside_a_body_shows_each_time_around) {
   for (const bool recorded : {true, false}) {
     monitor eye{on.opened, small()};
     eye.watch({"round", row_mode::all()});
-    book = std::make_shared<test::keeping_sink::book>();
+    book = std::make_shared<test::kept_book>();
     send_here(eye);
     replay_cache cache{on.opened, {.record = recorded}};
     cache.observe(eye.observer());

@@ -56,7 +56,7 @@ TEST_P(overrun_cases, T06_a_ring_of_one_record_is_used_again_and_again) {
     how.thread = thread;
     monitor eye{on.opened, how};
     eye.watch({"resid_post", row_mode::all()});
-    book = std::make_shared<test::keeping_sink::book>();
+    book = std::make_shared<test::kept_book>();
     send_here(eye);
     replay_cache cache{on.opened};
     cache.observe(eye.observer());

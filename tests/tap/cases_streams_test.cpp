@@ -29,7 +29,7 @@ class two_streams : public test::monitored {
     how.flights = 4;
     monitor eye{on.opened, how};
     eye.watch({"*", row_mode::all()});
-    book = std::make_shared<test::keeping_sink::book>();
+    book = std::make_shared<test::kept_book>();
     send_here(eye);
     replay_cache one{on.opened};
     replay_cache two{on.opened};

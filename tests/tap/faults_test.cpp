@@ -62,7 +62,7 @@ class lost_publications : public test::monitored {
     }
     monitor eye{on.opened, options};
     eye.watch({"*", row_mode::all()});
-    book = std::make_shared<test::keeping_sink::book>();
+    book = std::make_shared<test::kept_book>();
     send_here(eye);
     replay_cache cache{on.opened, {.record = how.recorded}};
     cache.observe(eye.observer());
