@@ -62,7 +62,9 @@ class drawing {
   // Those that are at their end, and now and then one that is not.
   void leave() {
     for (auto& place : places_) {
-      if (place && (left_of(*place) == 0 || one_in(12))) place.reset();
+      if (!place || (left_of(*place) != 0 && !one_in(12))) continue;
+      made_.steps.back().left.push_back(place->request);
+      place.reset();
     }
   }
 

@@ -21,6 +21,7 @@ struct drawn_step {
   // By row of the tensor.
   std::vector<std::int32_t> tokens, positions, slots;
   std::vector<request_rows> requests;
+  std::vector<std::uint64_t> left;  // behind it
 };
 
 struct drawn_run {

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <random>
 #include <string>
 #include <tuple>
@@ -41,11 +42,13 @@ struct kept_rows {
 };
 using record_map = std::map<record_name, kept_rows>;
 
+// Written by the drain, on whatever thread that is.
 class keeping final : public record_sink {
  public:
-  explicit keeping(record_map& into) : into_{into} {}
+  keeping(record_map& into, std::mutex& guard) : into_{into}, guard_{guard} {}
   void open(std::string_view) override {}
   void write(std::span<const tap_record> records) override {
+    const std::lock_guard held{guard_};
     for (const tap_record& one : records) {
       const bool is_new =
           into_
@@ -61,6 +64,7 @@ class keeping final : public record_sink {
 
  private:
   record_map& into_;
+  std::mutex& guard_;
 };
 
 // How one run is watched.
@@ -68,6 +72,7 @@ struct watching {
   row_mode mode;
   monitor_options options;
   std::uint64_t flushes_in = 0;  // a flush after each step in so many; 0: none but the last
+  bool awaits = false;           // the records of each request that leaves
 };
 
 watching drawn_watching(std::uint64_t seed, const drawn_run& drawn) {
@@ -94,6 +99,7 @@ watching drawn_watching(std::uint64_t seed, const drawn_run& drawn) {
   o.drop_when_full = dice() % 3 == 0;
   o.markers = true;
   made.flushes_in = dice() % 4;
+  made.awaits = dice() % 2 == 0;
   return made;
 }
 
@@ -118,7 +124,7 @@ class watched_run {
     const decode::model_step decode = decode::decode_step(model, false);
     monitor eye{device, how_.options};
     eye.watch({"resid_pre:*", how_.mode});
-    eye.send_to(std::make_unique<keeping>(records_));
+    eye.send_to(std::make_unique<keeping>(records_, guard_));
     replay_cache cache{device};
     cache.observe(eye.observer());
     std::uint64_t at = 0;
@@ -128,7 +134,15 @@ class watched_run {
       cache.run(work, step.body,
                 {step.tokens.from_host(one.tokens), step.positions.from_host(one.positions),
                  step.slots.from_host(one.slots)});
-      if (how_.flushes_in != 0 && ++at % how_.flushes_in == 0) eye.flush();
+      ++at;
+      for (const std::uint64_t request : one.left) {
+        if (!how_.awaits) continue;
+        eye.await_request(request);
+        expect_here(at, request);
+      }
+      if (how_.flushes_in == 0 || at % how_.flushes_in != 0) continue;
+      eye.flush();
+      expect_here(at);
     }
     eye.flush();
     eye.stop();
@@ -167,6 +181,25 @@ class watched_run {
   std::uint64_t waits() const { return counts_.reserve_waits; }
 
  private:
+  // All records of the first so many steps are at the sink: of one request, or of all.
+  void expect_here(std::uint64_t steps, std::uint64_t of = no_request) {
+    if (how_.options.drop_when_full) return;
+    std::uint64_t wanted = 0;
+    for (std::uint64_t step = 0; step < steps; ++step) {
+      for (const request_rows& r : drawn_.steps[step].requests) {
+        if (of == no_request || r.request == of) ++wanted;
+      }
+    }
+    const std::lock_guard held{guard_};
+    const auto here = std::ranges::count_if(records_, [&](const auto& one) {
+      const std::uint64_t request = std::get<2>(one.first);
+      return request != no_request && (of == no_request || request == of);
+    });
+    EXPECT_EQ(static_cast<std::uint64_t>(here),
+              wanted * static_cast<std::uint64_t>(test::small_config().layers))
+        << "behind step " << steps - 1 << ", of request " << of;
+  }
+
   // The records of one point of one step: all of them, or none. Takes them out.
   bool expect_point(std::uint64_t step, int layer, const test::row_map& alone) {
     const drawn_step& of = drawn_.steps[step];
@@ -209,6 +242,7 @@ class watched_run {
 
   const drawn_run& drawn_;
   const watching& how_;
+  std::mutex guard_;  // of the records, while the run goes on
   record_map records_;
   tap_counts counts_;
   step_counts steps_;
