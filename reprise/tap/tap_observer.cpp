@@ -37,11 +37,11 @@ void tap_observer::on_mark(step_scope& run, point where, const tensor_ref& what)
 }
 
 std::shared_ptr<recorded_marks> tap_observer::on_end(step_scope& run) {
-  one_run done = std::move(running_.back());
+  one_run& done = running_.back();
+  if (done.captured) done.branch->join(run);  // throws: the run is still there to be abandoned
+  std::shared_ptr<recorded_marks> left = std::move(done.captured);
   running_.pop_back();
-  if (!done.captured) return nullptr;
-  done.branch->join(run);
-  return std::move(done.captured);
+  return left;
 }
 
 // Made once; fresh memory, which every stream may use.
