@@ -1,7 +1,7 @@
 // bring_plan on CUDA: one block, 16 bytes a thread.
 //
-// Floor: two round trips over the bus, one behind the other, a microsecond or two each; a plan of 36
-// points is 3 KB, so its bytes are nothing beside that. It runs beside the model's first works.
+// Floor: two round trips over the bus, one behind the other, a microsecond or two each; a plan of
+// 36 points is 3 KB, so its bytes are nothing beside that. It runs beside the model's first works.
 #include "reprise/cuda/call.cuh"
 #include "reprise/tap/bring_plan.hpp"
 
@@ -30,8 +30,7 @@ __global__ void __launch_bounds__(bring_threads)
     *reinterpret_cast<ulonglong2*>(words.data() + i) = pair;
   }
   if (threadIdx.x == 0 && count % 2 != 0) {
-    words.data()[count - 1] =
-        __ldcv(reinterpret_cast<const unsigned long long*>(from + count - 1));
+    words.data()[count - 1] = __ldcv(reinterpret_cast<const unsigned long long*>(from + count - 1));
   }
 
   // The host rewrites what was read when it has seen the count, which is written after that.

@@ -96,8 +96,8 @@ std::size_t drain::add_spans(round& made, flight& one, std::size_t staged) {
     const std::uint64_t position = publications[i].position;
     const std::uint64_t bytes =
         padded(one.bytes[i] + (one.plan.marked() ? marker_bytes : std::size_t{0}));
-    const bool goes_on = !made.spans.empty() &&
-                         made.spans.back().position + made.spans.back().bytes == position;
+    const bool goes_on =
+        !made.spans.empty() && made.spans.back().position + made.spans.back().bytes == position;
     if (!goes_on) made.spans.push_back({position, 0, staged});
     made.spans.back().bytes += bytes;
     made.pieces.push_back({&one, i, staged});

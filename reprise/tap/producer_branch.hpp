@@ -21,8 +21,8 @@ class producer_branch {
   // Watches this thread while it lives; the core outlives it.
   producer_branch(tap_core& core, step_scope& run);
 
-  // Where to launch what all producers wait for and which itself waits for nothing of the run; once,
-  // ahead of the first of them.
+  // Where to launch what all producers wait for and which itself waits for nothing of the run;
+  // once, ahead of the first of them.
   stream_ref ahead(step_scope& run);
   // Where to launch the producer of this tensor, behind all that the run has done by now.
   stream_ref begin(step_scope& run);

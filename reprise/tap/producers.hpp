@@ -36,12 +36,12 @@ class producers final : public recorded_marks {
 
   std::shared_ptr<tap_core> core_;
   std::vector<tapped_point> points_;
-  std::vector<node_id> nodes_;  // of each, from the capture's tail
+  std::vector<node_id> nodes_;      // of each, from the capture's tail
   std::optional<slot_ring> slots_;  // which plan a replay has
   block words_;
   block counters_;  // of replays, and of arrivals at each producer
   bool is_set_up_ = false;
-  bool is_off_ = false;  // the words on the device say that nothing is published
+  bool is_off_ = false;                // the words on the device say that nothing is published
   std::uint64_t enabled_version_ = 0;  // of `enabled` in the points
   step_gate gate_ = step_gate::gated;  // likewise
   flight* promised_ = nullptr;

@@ -83,8 +83,8 @@ class tap_core {
   mutex guard;
   flights all;  // under guard
   drain drains;
-  std::deque<event> joins;          // of producers of one capture at a time
-  event begun;                      // where one capture begins
+  std::deque<event> joins;  // of producers of one capture at a time
+  event begun;              // where one capture begins
   event crossing;
 
  private:
@@ -106,7 +106,7 @@ class tap_core {
   std::vector<tap_spec> specs_;
   point_set enabled_ = point_set::all();
   step_gate gate_ = step_gate::gated;  // of the next step
-  std::deque<known_point> known_;  // by id; kinds stay where they are
+  std::deque<known_point> known_;      // by id; kinds stay where they are
   std::vector<request_rows> requests_;
   std::uint64_t steps_ = 0;
 

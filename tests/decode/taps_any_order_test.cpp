@@ -95,7 +95,8 @@ watching drawn_watching(std::uint64_t seed, const drawn_run& drawn) {
   o.most_runs = 64;
   o.thread = dice() % 2 == 0;
   o.in_line = dice() % 4 == 0;
-  o.drain_by = std::array{drain_way::measured, drain_way::copy_engine, drain_way::kernel}[dice() % 3];
+  o.drain_by =
+      std::array{drain_way::measured, drain_way::copy_engine, drain_way::kernel}[dice() % 3];
   o.drop_when_full = dice() % 3 == 0;
   o.markers = true;
   made.flushes_in = dice() % 4;

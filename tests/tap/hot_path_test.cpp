@@ -1,4 +1,5 @@
-// T11: what a watched replay costs the host beside an unwatched one: no call of the device at all. An executable of its own: it replaces operator new.
+// T11: what a watched replay costs the host beside an unwatched one: no call of the device at all.
+// An executable of its own: it replaces operator new.
 #include "tests/replay/counted_new.hpp"
 #include "tests/support/observe.hpp"
 #include "tests/tap/support.hpp"
