@@ -2,14 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <set>
+#include <sstream>
 
 #include "reprise/records/clickhouse/clickhouse_sink.hpp"
 #include "reprise/records/clickhouse/framed_body.hpp"
 #include "reprise/records/clickhouse/row_binary.hpp"
 #include "reprise/records/sink_queue.hpp"
-#include "tests/records/clickhouse_process.hpp"
+#include "tests/records/mortal_server.hpp"
 #include "tests/records/row_decoder.hpp"
 #include "tests/records/virtual_time.hpp"
 
@@ -81,10 +83,6 @@ class server_test : public testing::Test {
   virtual_time time{true};
 };
 
-bool is_insert(const http_request& request) {
-  return request.query.starts_with("INSERT INTO reprise_records");
-}
-
 TEST_F(server_test, has_every_record_as_it_was_sent) {
   sink_queue queue{clickhouse_sink(server->address()), "run1"};
   for (std::uint64_t n = 0; n < 1'000; n += 10) queue.publish(views(records_numbered(n, 10)));
@@ -109,6 +107,31 @@ TEST_F(server_test, takes_several_runs_and_writers_into_one_table) {
   }
   EXPECT_EQ(runs, (std::set<std::string>{"a", "it's \\ b"}));
   EXPECT_EQ(batches.size(), 2U);
+}
+
+TEST_F(server_test, answers_the_query_of_the_documentation) {
+  sink_queue queue{clickhouse_sink(server->address()), "run1"};
+  const std::vector<owned_record> all = records_numbered(0, 40);
+  queue.publish(views(all));
+  queue.close();
+  std::ostringstream text;
+  text << std::ifstream{std::filesystem::path{REPRISE_SOURCE_DIR} / "docs/records.md"}.rdbuf();
+  const std::string page = text.str();
+  const std::size_t begin = page.find("```sql\n") + 7;
+  const std::string query = page.substr(begin, page.find("\n```", begin) - begin);
+  std::string expected;
+  for (const int layer : {0, 1}) {
+    std::int64_t records = 0;
+    std::int64_t rows = 0;
+    for (const owned_record& one : all) {
+      if (one.kind != "resid_pre" || one.layer != layer) continue;
+      ++records;
+      rows += one.rows;
+    }
+    expected +=
+        std::to_string(layer) + '\t' + std::to_string(records) + '\t' + std::to_string(rows) + '\n';
+  }
+  EXPECT_EQ(server->ask(query + " ORDER BY layer"), expected) << query;
 }
 
 TEST_F(server_test, is_refused_in_one_clear_line) {
@@ -200,68 +223,6 @@ TEST_F(server_test, takes_no_row_of_a_batch_that_was_cut_off_on_its_way) {
     queue->close();
   }
 }
-
-// A server that is killed at every n-th insert, each time in another way, and started again.
-class mortal_server {
- public:
-  mortal_server(clickhouse_process& server, int every)
-      : server_{server}, real_{http_to(server.address())}, every_{every} {}
-
-  http_answer answer_to(const http_request& request) {
-    if (!server_.is_running()) {
-      // It is away for one call, and back for the next.
-      if (!std::exchange(refused_once_, true)) return real_(request);
-      refused_once_ = false;
-      server_.start();
-    }
-    if (!is_insert(request) || ++inserts_ % every_ != 1) return real_(request);
-    switch (kills_++ % 3) {
-      case 0:  // before it hears of the batch
-        server_.kill();
-        return real_(request);
-      case 1: {  // once it has it, before the answer is read
-        const http_answer answer = real_(request);
-        EXPECT_EQ(answer.status, 200) << answer.body;
-        server_.kill();
-        throw connection_broken{"the connection broke before the answer came"};
-      }
-      default: return killed_at_work(request);
-    }
-  }
-  int kills() const { return kills_; }
-  int inserts() const { return inserts_; }
-
- private:
-  // Killed while it works on the insert, wherever that is; or behind it, where it was too quick.
-  http_answer killed_at_work(const http_request& request) {
-    std::atomic<bool> answered = false;
-    std::thread killer{[&] {
-      const std::string running =
-          "SELECT count() FROM system.processes WHERE query_id = '" + request.query_id + "'";
-      while (!answered && server_.ask(running) == "0\n") std::this_thread::yield();
-      server_.kill();
-    }};
-    const auto end = [&] {
-      answered = true;
-      killer.join();
-    };
-    try {
-      const http_answer answer = real_(request);
-      end();
-      return answer;
-    } catch (...) {
-      end();
-      throw;
-    }
-  }
-
-  clickhouse_process& server_;
-  http_call real_;
-  int every_;
-  int inserts_ = 0;
-  int kills_ = 0;
-  bool refused_once_ = false;
-};
 
 // REPRISE_RECORDS=10000000 is the long form: some minutes and 2 GB of disk, with ten kills and
 // more, and the clock of the machine, since the queue is full again and again.
