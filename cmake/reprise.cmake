@@ -38,6 +38,9 @@ if(REPRISE_SANITIZE)
     -fsanitize=${REPRISE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(reprise_options INTERFACE -fsanitize=${REPRISE_SANITIZE})
 endif()
+# Behind reprise_options: without the sanitizer of undefined behaviour, the dearest to compile.
+add_library(reprise_defined INTERFACE)
+target_compile_options(reprise_defined INTERFACE -fno-sanitize=undefined)
 if(REPRISE_MUTANTS)
   target_compile_definitions(reprise_options INTERFACE $<BUILD_INTERFACE:REPRISE_MUTANTS>)
 endif()
@@ -92,6 +95,10 @@ function(reprise_room name)
     set(reach INTERFACE)
   endif()
   add_library(reprise_${name} ${ROOM_SOURCES})
+  if(REPRISE_SANITIZE AND NOT REPRISE_SANITIZE_ALL)
+    # Under a sanitizer a room is built where a test needs it.
+    set_target_properties(reprise_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
   set_target_properties(reprise_${name} PROPERTIES
     UNITY_BUILD ${REPRISE_UNITY} UNITY_BUILD_BATCH_SIZE 0)  # 0: all of its .cpp files are one
   add_library(reprise::${name} ALIAS reprise_${name})
