@@ -74,6 +74,17 @@ TEST_F(records_command_test, writes_one_json_value) {
   EXPECT_EQ(summary.at("points")[0].at("mean_norm"), (10 + 12 + 14 + 16) / 4.0);
 }
 
+TEST_F(records_command_test, tells_the_shards_of_a_point_apart) {
+  const nlohmann::json value = json_of("--where point=final_norm,shard=1");
+  EXPECT_EQ(value.at("matching"), 5);  // 7, 15, ..., 39
+  ASSERT_EQ(value.at("points").size(), 1U);
+  EXPECT_EQ(value.at("points")[0].at("point"), "final_norm@1of2");
+  EXPECT_EQ(value.at("points")[0].at("shard_axes"), nlohmann::json({1}));
+  EXPECT_EQ(value.at("listed")[0].at("shard"), 1);
+  EXPECT_EQ(value.at("listed")[0].at("shards"), 2);
+  EXPECT_EQ(value.at("listed")[0].at("shard_axis"), 1);
+}
+
 TEST_F(records_command_test, exports_what_the_filter_takes) {
   const std::string file = (folder / "out").string();
   json_of("--where point=mlp_out --export safetensors --out " + file);
