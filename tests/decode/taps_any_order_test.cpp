@@ -42,31 +42,6 @@ struct kept_rows {
 };
 using record_map = std::map<record_name, kept_rows>;
 
-// Written by the drain, on whatever thread that is.
-class keeping final : public record_sink {
- public:
-  keeping(record_map& into, std::mutex& guard) : into_{into}, guard_{guard} {}
-  void open(std::string_view) override {}
-  void write(std::span<const tap_record> records) override {
-    const std::lock_guard held{guard_};
-    for (const tap_record& one : records) {
-      const bool is_new =
-          into_
-              .emplace(record_name{one.step, one.layer, one.request, one.first_row},
-                       kept_rows{one.rows, one.place, {one.bytes.begin(), one.bytes.end()}})
-              .second;
-      EXPECT_TRUE(is_new) << "twice: step " << one.step << " layer " << one.layer << " request "
-                          << one.request;
-    }
-  }
-  void flush() override {}
-  void close() override {}
-
- private:
-  record_map& into_;
-  std::mutex& guard_;
-};
-
 // How one run is watched.
 struct watching {
   row_mode mode;
@@ -125,7 +100,7 @@ class watched_run {
     const decode::model_step decode = decode::decode_step(model, false);
     monitor eye{device, how_.options};
     eye.watch({"resid_pre:*", how_.mode});
-    eye.send_to(std::make_unique<keeping>(records_, guard_));
+    eye.deliver_to([this](const tap_record& one) { keep(one); });
     replay_cache cache{device};
     cache.observe(eye.observer());
     std::uint64_t at = 0;
@@ -182,6 +157,15 @@ class watched_run {
   std::uint64_t waits() const { return counts_.reserve_waits; }
 
  private:
+  // By the drain, on whatever thread that is.
+  void keep(const tap_record& one) {
+    const std::lock_guard held{guard_};
+    const record_name name{one.step, one.layer, one.request, one.first_row};
+    const kept_rows rows{one.rows, one.place, {one.bytes.begin(), one.bytes.end()}};
+    EXPECT_TRUE(records_.emplace(name, rows).second)
+        << "twice: step " << one.step << " layer " << one.layer << " request " << one.request;
+  }
+
   // All records of the first so many steps are at the sink: of one request, or of all.
   void expect_here(std::uint64_t steps, std::uint64_t of = no_request) {
     if (how_.options.drop_when_full) return;
