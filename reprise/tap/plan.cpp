@@ -62,7 +62,7 @@ std::size_t step_plan::layout_of(const tapped_point& one, std::span<const reques
   add_runs(made);
   made.runs = runs_.size() - made.first_run;
   made.table = table_words_;
-  table_words_ += 1 + 2 * made.runs;
+  if (made.runs > descriptor::most_own_runs) table_words_ += 1 + 2 * made.runs;
   layouts_.push_back(made);
   return layouts_.size() - 1;
 }
@@ -162,24 +162,32 @@ void step_plan::write(std::span<std::uint64_t> words, std::size_t most_points,
   }
   std::ranges::fill(words.first(tables), std::uint64_t{0});
   for (const layout& of : layouts_) {
-    std::size_t at = tables + of.table;
-    words[at++] = of.runs;
-    for (std::size_t i = 0; i < of.runs; ++i) {
-      words[at++] = static_cast<std::uint64_t>(runs_[of.first_run + i].first);
-      words[at++] = static_cast<std::uint64_t>(runs_[of.first_run + i].rows);
-    }
+    if (of.runs > descriptor::most_own_runs) write_table(of, words.subspan(tables + of.table));
   }
   for (const planned_publication& one : publications_) {
     const std::span<std::uint64_t> said =
         words.subspan(one.producer * descriptor_words, descriptor_words);
-    said[descriptor::position] = one.position;
+    said[descriptor::position] = one.position % account.capacity();
     said[descriptor::capacity] = account.capacity();
     said[descriptor::most] = one.bytes;
     said[descriptor::slot] = account.slot_of(one.sequence);
     said[descriptor::tag] = account.tag_of(one.sequence);
     said[descriptor::replay] = replay;
-    said[descriptor::table] = tables + layouts_[one.layout].table;
+    const layout& of = layouts_[one.layout];
+    const bool is_own = of.runs <= descriptor::most_own_runs;
+    if (is_own) write_table(of, said.subspan(descriptor::own_table));
+    said[descriptor::table] =
+        is_own ? one.producer * descriptor_words + descriptor::own_table : tables + of.table;
     said[descriptor::flags] = marked_ ? descriptor::marked : 0;
+  }
+}
+
+void step_plan::write_table(const layout& of, std::span<std::uint64_t> to) const {
+  std::size_t at = 0;
+  to[at++] = of.runs;
+  for (std::size_t i = 0; i < of.runs; ++i) {
+    to[at++] = static_cast<std::uint64_t>(runs_[of.first_run + i].first);
+    to[at++] = static_cast<std::uint64_t>(runs_[of.first_run + i].rows);
   }
 }
 

@@ -90,7 +90,7 @@ class step_plan {
     std::size_t first_piece = 0, pieces = 0;
     std::size_t first_run = 0, runs = 0;
     std::int64_t rows = 0;
-    std::size_t table = 0;  // behind the descriptors, in words
+    std::size_t table = 0;  // of one with many runs: behind the descriptors, in words
   };
   struct row_run {
     std::int64_t first = 0;
@@ -101,6 +101,7 @@ class step_plan {
   void add_pieces(const tapped_point& one, std::span<const request_rows> requests);
   void add_padding(std::size_t first, std::int64_t source_rows);
   void add_runs(layout& into);
+  void write_table(const layout& of, std::span<std::uint64_t> to) const;
 
   std::vector<planned_publication> publications_;
   std::vector<layout> layouts_;

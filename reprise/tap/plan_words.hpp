@@ -3,8 +3,9 @@
 //
 // Plan words, u64, in device memory, written anew for each step:
 //
-//   descriptor i   8 words at 8 i
-//     0 position   where its payload begins: bytes since the ring was made, a multiple of 16
+//   descriptor i   16 words at 16 i, which a producer asks for at once
+//     0 position   where its payload begins in the ring, a multiple of 16; or that and any number
+//                  of times around
 //     1 capacity   bytes of the ring, a multiple of 16
 //     2 most       bytes that were reserved for its rows; without the marker
 //     3 slot       of its publication word
@@ -12,7 +13,9 @@
 //     5 replay     number of the run
 //     6 table      index of the word where its row table begins; 0: publish nothing
 //     7 flags      marked: the payload begins with a marker of 16 bytes
-//   row tables     i64, shared by producers of equal rows: count, then (first row, rows) pairs
+//     8 on         its row table, where that has no more than three runs
+//   row tables     i64: count, then (first row, rows) pairs; longer ones are shared by producers of
+//                  equal rows and lie behind the descriptors
 //
 // Publication word, one u64 in pinned memory, the last thing that a producer writes:
 //
@@ -29,11 +32,12 @@
 
 namespace reprise {
 
-inline constexpr std::size_t descriptor_words = 8;
+inline constexpr std::size_t descriptor_words = 16;
 namespace descriptor {
 inline constexpr std::size_t position = 0, capacity = 1, most = 2, slot = 3, tag = 4, replay = 5,
                              table = 6, flags = 7;
 inline constexpr std::uint64_t marked = 1;
+inline constexpr std::size_t own_table = 8, most_own_runs = 3;
 }  // namespace descriptor
 
 inline constexpr std::size_t payload_alignment = 16;

@@ -3,6 +3,10 @@
 // Floor: the bytes read once and written once. A thread walks the runs with the units that it
 // takes, so blocks share the work evenly however short the runs are. The publication is the only
 // store to host memory; nothing waits for it.
+//
+// For small tensors what counts is how long a block holds its place on a card that the model fills:
+// each layer waits that long for one of its blocks. So what the plan says is one line, asked for at
+// once, with a short row table in it.
 #include <cuda/atomic>
 
 #include "reprise/cuda/call.cuh"
@@ -14,8 +18,9 @@ namespace reprise::REPRISE_BODIES {
 namespace {
 
 constexpr unsigned publish_threads = 256;
-constexpr std::uint64_t bytes_per_block = 8192;  // two units a thread: small tensors spread
-constexpr std::uint64_t most_publish_blocks = 528;
+constexpr std::uint64_t bytes_per_block = 8192;     // two units a thread: small tensors spread
+constexpr std::uint64_t most_publish_blocks = 528;  // four to a multiprocessor
+constexpr unsigned units_in_flight = 4;             // of a thread
 
 // What a launch does, for each of its threads alike.
 struct publish_step {
@@ -25,9 +30,15 @@ struct publish_step {
   std::uint64_t most;
   const std::uint64_t* plan;
   const std::int64_t* limit;  // or null
+  bool has_own_table;
+  std::uint64_t own_table[3];  // its first words
 
   __device__ std::int64_t word(std::uint64_t j) const {
-    return static_cast<std::int64_t>(plan[table + j]);
+    const bool is_own = has_own_table && j < 3;
+    return static_cast<std::int64_t>(!is_own  ? plan[table + j]
+                                     : j == 0 ? own_table[0]
+                                     : j == 1 ? own_table[1]
+                                              : own_table[2]);
   }
   __device__ table_run run(std::uint64_t i) const {
     if (i == 0 && limit != nullptr) {
@@ -50,12 +61,24 @@ __device__ void copy_runs(const publish_step& step, const std::uint8_t* source, 
     const std::uint64_t whole = begin + run.rows * row_bytes / sizeof(Unit);
     const std::uint64_t end = whole < most ? whole : most;
     const auto* const from = reinterpret_cast<const Unit*>(source + run.first * row_bytes);
-#pragma unroll 4
-    for (; unit < end; unit += stride) {
-      std::uint64_t to = offset + unit * sizeof(Unit);
-      if (to >= capacity) to -= capacity;
-      *reinterpret_cast<Unit*>(ring + to) = from[unit - begin];
+    // All of a turn is asked for before any of it is stored: the compiler cannot know that the ring
+    // is not the source.
+    for (std::uint64_t turn = unit; turn < end; turn += units_in_flight * stride) {
+      Unit taken[units_in_flight];
+#pragma unroll
+      for (unsigned k = 0; k < units_in_flight; ++k) {
+        const std::uint64_t one = turn + k * stride;
+        if (one < end) taken[k] = from[one - begin];
+      }
+#pragma unroll
+      for (unsigned k = 0; k < units_in_flight; ++k) {
+        const std::uint64_t one = turn + k * stride;
+        std::uint64_t to = offset + one * sizeof(Unit);
+        if (to >= capacity) to -= capacity;
+        if (one < end) *reinterpret_cast<Unit*>(ring + to) = taken[k];
+      }
     }
+    if (unit < end && i + 1 < step.count.runs) unit += (end - unit + stride - 1) / stride * stride;
     begin = end;
   }
 }
@@ -74,7 +97,10 @@ __device__ std::uint64_t word_of(const publish_step& step, const std::uint64_t* 
     bytes += wanted < room ? wanted : room;
     clamped = clamped || run.clamped || wanted > room;
   }
-  for (std::uint64_t i = bytes; i < padded(bytes); ++i) ring[(offset + i) % capacity] = 0;
+  for (std::uint64_t i = bytes; i < padded(bytes); ++i) {
+    const std::uint64_t to = offset + i;
+    ring[to < capacity ? to : to - capacity] = 0;
+  }
   return publication::word(says[descriptor::tag], point, bytes, clamped);
 }
 
@@ -105,17 +131,28 @@ struct card_atomics {
   }
 };
 
-__global__ void __launch_bounds__(publish_threads)
+__global__ void __launch_bounds__(publish_threads, 4)
     publish_rows_grid(read<std::uint8_t> source, read<std::int64_t> limit, read<std::uint64_t> plan,
                       write<std::uint8_t> ring, write<std::uint64_t> publications,
                       inout<std::uint64_t> arrivals, std::uint64_t index, std::uint64_t point,
                       std::uint64_t row_bytes) {
-  const std::uint64_t* const says = plan.data() + index * descriptor_words;
+  const std::uint64_t begin = index * descriptor_words;
+  const std::uint64_t* const line = plan.data() + begin;
+  // No question waits for the answer of another.
+  std::uint64_t says[descriptor::own_table];
+  publish_step step{};
+#pragma unroll
+  for (std::size_t i = 0; i < descriptor::own_table; ++i) says[i] = line[i];
+  const bool may_have_table = begin + descriptor::own_table + 3 <= plan.size();
+#pragma unroll
+  for (std::size_t i = 0; i < 3; ++i) {
+    step.own_table[i] = may_have_table ? line[descriptor::own_table + i] : 0;
+  }
   const std::uint64_t table = says[descriptor::table];
   if (table == 0 || table >= plan.size()) return;
-  publish_step step{};
   step.plan = plan.data();
   step.table = table;
+  step.has_own_table = may_have_table && table == begin + descriptor::own_table;
   step.count = count_within(step.word(0), table, plan.size());
   if (step.count.off) return;
   step.source_rows = row_bytes == 0 ? 0 : source.size() / row_bytes;
@@ -123,7 +160,8 @@ __global__ void __launch_bounds__(publish_threads)
   step.limit = limit.size() != 0 ? limit.data() : nullptr;
 
   const std::uint64_t capacity = says[descriptor::capacity];
-  std::uint64_t offset = says[descriptor::position] % capacity;
+  std::uint64_t offset = says[descriptor::position];
+  if (offset >= capacity) offset %= capacity;
   if ((says[descriptor::flags] & descriptor::marked) != 0) {
     if (blockIdx.x == 0 && threadIdx.x == 0) {
       auto* const marker = reinterpret_cast<std::uint64_t*>(ring.data() + offset);
