@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,7 +25,7 @@ class record_batch {
   std::span<const tap_record> records() const noexcept { return records_; }
 
  private:
-  std::vector<std::byte> bytes_;
+  std::unique_ptr<std::byte[]> bytes_;  // not zeroed first: all but the gaps is written
   std::vector<std::int64_t> sizes_;
   std::string kinds_;
   std::vector<tap_record> records_;  // into the three above
