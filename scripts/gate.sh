@@ -42,7 +42,7 @@ facts() {
 }
 
 # Two have the card to themselves, since they look at how much of its memory is free; the others look
-# at what they hold themselves, and run four at a time.
+# at what they hold themselves, and run seven at a time, for 16 cores.
 tests() {
   local test name
   for test in "$programs"/bin/*; do echo "${test##*/}" >>"$results/tests/list"; done
@@ -52,7 +52,7 @@ tests() {
   for test in "$programs"/bin/*; do
     name=${test##*/}
     [[ $name != conformance_test && $name != bench_test ]] || continue
-    while (($(jobs -rp | wc -l) >= 4)); do wait -n; done
+    while (($(jobs -rp | wc -l) >= 7)); do wait -n; done
     step "tests/$name" 180 "$test" --gtest_brief=1 --gtest_output="json:$results/tests/$name.json" &
   done
   wait
