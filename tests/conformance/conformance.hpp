@@ -18,14 +18,9 @@
 #include "tests/conformance/kernels.hpp"
 #include "tests/device/support.hpp"
 #include "tests/support/order.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace reprise::test {
-
-#if defined(REPRISE_SANITIZED)
-inline constexpr bool sanitized = true;
-#else
-inline constexpr bool sanitized = false;
-#endif
 
 class conformance : public on_each_device {
  protected:

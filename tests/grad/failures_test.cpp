@@ -7,6 +7,7 @@
 #include "reprise/device/faulty.hpp"
 #include "reprise/device/memory_report.hpp"
 #include "tests/grad/support.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace reprise::test {
 namespace {
@@ -114,11 +115,7 @@ class walk {
 
 // A sanitizer takes fifteen times as long for a walk: there it is every fifth call, from another
 // one on for each kind of op, so that they walk over all together.
-#if defined(REPRISE_SANITIZED)
-constexpr std::uint64_t stride_here = 5;
-#else
-constexpr std::uint64_t stride_here = 1;
-#endif
+constexpr std::uint64_t stride_here = test::sanitized ? 5 : 1;
 constexpr std::uint64_t stride_of_a_card = 29;
 
 class failure_cases : public grad_case {

@@ -19,6 +19,7 @@
 #include "scenarios/scenario.hpp"
 #include "tests/support/devices.hpp"
 #include "tests/support/observe.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace reprise::test {
 namespace {
@@ -31,13 +32,8 @@ using scenarios::random_schedule;
 using scenarios::schedule_from;
 using scenarios::shortened;
 
-#if defined(REPRISE_SANITIZED)
-constexpr std::uint64_t default_seeds = 40;
-constexpr std::uint64_t seeds_of_real_devices = 30;
-#else
-constexpr std::uint64_t default_seeds = 800;
-constexpr std::uint64_t seeds_of_real_devices = 200;
-#endif
+constexpr std::uint64_t default_seeds = test::sanitized ? 40 : 800;
+constexpr std::uint64_t seeds_of_real_devices = test::sanitized ? 30 : 200;
 
 std::uint64_t simulated_seeds() {
   const char* const asked = std::getenv("REPRISE_SIM_SEEDS");

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tests/memory/support.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace reprise {
 namespace {
@@ -16,11 +17,7 @@ namespace {
 using memory::memory_options;
 
 std::uint64_t seeds_to_run() {
-#if defined(REPRISE_SANITIZED)
-  constexpr std::uint64_t few = 3;
-#else
-  constexpr std::uint64_t few = 12;
-#endif
+  constexpr std::uint64_t few = test::sanitized ? 3 : 12;
   const char* const wanted = std::getenv("REPRISE_SIM_SEEDS");
   return wanted == nullptr ? few : std::min<std::uint64_t>(500, std::strtoull(wanted, nullptr, 10));
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tests/sim/state_machine.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace rc {
 
@@ -49,11 +50,7 @@ namespace {
 using calls = std::vector<call>;
 
 // The same orders every time, unless somebody asks for others.
-#if defined(REPRISE_SANITIZED)
-constexpr int orders = 300;
-#else
-constexpr int orders = 4000;
-#endif
+constexpr int orders = test::sanitized ? 300 : 4000;
 const bool same_orders = [] {
   const std::string asked = "seed=4 max_size=120 max_success=" + std::to_string(orders);
   return setenv("RC_PARAMS", asked.c_str(), 0) == 0;

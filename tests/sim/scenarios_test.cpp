@@ -13,6 +13,7 @@
 #include "scenarios/scenario.hpp"
 #include "tests/support/devices.hpp"
 #include "tests/support/observe.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace reprise::test {
 namespace {
@@ -23,11 +24,7 @@ using scenarios::scenario;
 
 constexpr std::uint64_t seeds_of_planted_bugs = 200;
 
-#if defined(REPRISE_SANITIZED)
-constexpr std::uint64_t default_seeds = 10;
-#else
-constexpr std::uint64_t default_seeds = 90;
-#endif
+constexpr std::uint64_t default_seeds = test::sanitized ? 10 : 90;
 
 std::uint64_t seeds() {
   const char* const asked = std::getenv("REPRISE_SIM_SEEDS");

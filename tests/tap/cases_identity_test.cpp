@@ -2,6 +2,7 @@
 // all looked the same.
 #include <set>
 
+#include "tests/support/sanitized.hpp"
 #include "tests/tap/support.hpp"
 
 namespace reprise {
@@ -28,11 +29,7 @@ TEST_P(identity_cases, T10_producers_beside_one_another_keep_their_labels) {
 
 // Two tensors of one shape from branches beside one another, and a copy that nobody else reads.
 TEST(T10_producers_on_branches, fire_once_each_under_their_own_labels_in_any_order) {
-#if defined(REPRISE_SANITIZED)
-  constexpr int schedules = 10;
-#else
-  constexpr int schedules = 100;
-#endif
+  constexpr int schedules = test::sanitized ? 10 : 100;
   for (int seed = 1; seed <= schedules; ++seed) {
     SCOPED_TRACE(seed);
     test::tap_bench on{"sim:seed=" + std::to_string(seed)};

@@ -5,6 +5,7 @@
 #include "reprise/sim/controls.hpp"
 #include "reprise/tap/ring.hpp"
 #include "tests/support/observe.hpp"
+#include "tests/support/sanitized.hpp"
 #include "tests/tap/support.hpp"
 
 namespace reprise {
@@ -17,11 +18,8 @@ MONITORED_ON_ALL_DEVICES(tap_cases);
 
 // So many replays with each set: all of them where that is fast.
 int replays_on(const std::string& device) {
-#if defined(REPRISE_SANITIZED)
-  return device == "cpu" ? 300 : 30;
-#else
+  if (test::sanitized) return device == "cpu" ? 300 : 30;
   return device == "cpu" ? 10'000 : 60;
-#endif
 }
 
 TEST_P(tap_cases, T01_what_is_reserved_is_what_fires_however_many_are_enabled) {

@@ -1,5 +1,6 @@
 // Steps on two streams publish into one ring, which is used again by either: what is lost on one
 // costs nothing on the other.
+#include "tests/support/sanitized.hpp"
 #include "tests/tap/support.hpp"
 
 namespace reprise {
@@ -15,11 +16,7 @@ class two_streams : public test::monitored {
   static constexpr int layers = 1, marks = 2 * layers, all_steps = 8;
   static constexpr std::uint64_t all = marks * all_steps;
   static constexpr std::int64_t rows = 3, width = 5;
-#if defined(REPRISE_SANITIZED)
-  static constexpr std::uint64_t stride = 5;
-#else
-  static constexpr std::uint64_t stride = 1;
-#endif
+  static constexpr std::uint64_t stride = test::sanitized ? 5 : 1;
 
   // Steps take turns on the streams, each with a recording of its own, so that nothing but the
   // ring stands between them.

@@ -1,5 +1,6 @@
 // A publication that is lost, late, overwritten or not what was planned costs its own record: it is
 // counted, and every other one is right. Each publication of a short run, in turn.
+#include "tests/support/sanitized.hpp"
 #include "tests/tap/support.hpp"
 
 namespace reprise {
@@ -29,11 +30,7 @@ class lost_publications : public test::monitored {
   static constexpr int layers = 2, marks = 2 * layers, all_steps = 6;
   static constexpr std::uint64_t all = marks * all_steps;
   static constexpr std::int64_t rows = 3, width = 5;
-#if defined(REPRISE_SANITIZED)
-  static constexpr std::uint64_t stride = 5;
-#else
-  static constexpr std::uint64_t stride = 1;
-#endif
+  static constexpr std::uint64_t stride = test::sanitized ? 5 : 1;
 
   void SetUp() override {
     if (!has_cpu_bodies()) GTEST_SKIP() << "faults are in CPU bodies";

@@ -2,6 +2,7 @@
 // called again, the window gives the gradients of a plain one, each exactly once; nothing leaks,
 // and the next window is as ever. The same for the events around it.
 #include "reprise/device/memory_report.hpp"
+#include "tests/support/sanitized.hpp"
 #include "tests/train/support.hpp"
 
 namespace reprise::test {
@@ -115,11 +116,7 @@ class struck_run {
 };
 
 // A sanitizer takes fifteen times as long for a walk.
-#if defined(REPRISE_SANITIZED)
-constexpr std::uint64_t steps_at_once = 7;
-#else
-constexpr std::uint64_t steps_at_once = 1;
-#endif
+constexpr std::uint64_t steps_at_once = test::sanitized ? 7 : 1;
 
 class failures_of_parts : public training_case {
  protected:

@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "tests/support/sanitized.hpp"
 #include "tests/train_workload/support.hpp"
 
 namespace reprise {
@@ -15,11 +16,7 @@ namespace {
 using train::train_options;
 
 std::uint64_t seeds_to_run() {
-#if defined(REPRISE_SANITIZED)
-  constexpr std::uint64_t few = 3;
-#else
-  constexpr std::uint64_t few = 12;
-#endif
+  constexpr std::uint64_t few = test::sanitized ? 3 : 12;
   const char* const wanted = std::getenv("REPRISE_SIM_SEEDS");
   return wanted == nullptr ? few : std::min<std::uint64_t>(500, std::strtoull(wanted, nullptr, 10));
 }
