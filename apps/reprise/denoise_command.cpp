@@ -154,16 +154,19 @@ void run(const command_line& typed, int& exit_code) {
       opened, options,
       [&](std::size_t done, std::size_t total) { progress.show("denoising", done, total); });
   progress.clear();
-  if (!typed.sheet.empty()) {
-    write_png(typed.sheet, denoise::sheet_of(report.images, report.config));
-  }
-  const denoise_context context{std::string{opened.name()}, typed.seed, typed.sheet};
+  const std::string unwritten =
+      typed.sheet.empty()
+          ? std::string{}
+          : picture_failure(typed.sheet, denoise::sheet_of(report.images, report.config));
+  const denoise_context context{std::string{opened.name()}, typed.seed,
+                                unwritten.empty() ? typed.sheet : std::string{}};
   if (!typed.output.quiet) {
     print_report(people, report, options, context);
     if (typed.explain) print_explanation(people, report);
   }
   if (typed.output.json) write_json(typed.output, report_json(report, options, context));
-  exit_code = exit_code_of(report.failure());
+  const std::string failure = report.failure();
+  exit_code = exit_code_of(failure.empty() ? unwritten : failure);
 }
 
 void add_request_options(verb_ref verb, command_line& t) {

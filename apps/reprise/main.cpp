@@ -4,7 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "apps/reprise/bench_cache_command.hpp"
@@ -109,6 +111,15 @@ int main(int argc, char** argv) {
   } catch (const reprise::usage_error& wrong) {
     complain(wrong.what());
     return 2;
+  } catch (const std::bad_alloc&) {
+    complain("there is not enough memory for this; give smaller sizes, or free some");
+    return 1;
+  } catch (const std::system_error& failed) {
+    // Of fmt's, once what it prints is more than stdout holds back.
+    const bool on_stdout = std::ferror(stdout) != 0;
+    complain(on_stdout ? "stdout cannot be written; give it a file or a pipe that takes it"
+                       : failed.what());
+    return 1;
   } catch (const std::exception& failed) {
     complain(failed.what());
     return 1;

@@ -44,17 +44,31 @@ void check_json_target(const output_options& options) {
   check_file_target("--json", *options.json, ", or - for stdout");
 }
 
+void check_json_spares(const output_options& options, const std::filesystem::path& file,
+                       std::string_view what) {
+  namespace fs = std::filesystem;
+  if (!options.json || *options.json == "-") return;
+  std::error_code ignored;
+  const fs::path json = fs::weakly_canonical(*options.json, ignored);
+  if (json != fs::weakly_canonical(file, ignored)) return;
+  throw usage_error{fmt::format("--json {:?}: that file is {}; give another", *options.json, what)};
+}
+
 void check_picture_target(std::string_view option, const std::string& file,
                           const output_options& options) {
   namespace fs = std::filesystem;
+  if (file == "-") {
+    throw usage_error{fmt::format("{} -: pictures do not go to stdout; give a file name", option)};
+  }
   check_file_target(option, file);
   std::error_code ignored;
   if (fs::exists(file, ignored) && !fs::is_regular_file(file, ignored)) {
     throw usage_error{
         fmt::format("{} {:?}: it is no regular file; give a file name", option, file)};
   }
-  const bool one_file = options.json && fs::weakly_canonical(file, ignored) ==
-                                            fs::weakly_canonical(*options.json, ignored);
+  const bool one_file =
+      options.json && *options.json != "-" &&
+      fs::weakly_canonical(file, ignored) == fs::weakly_canonical(*options.json, ignored);
   if (one_file) throw usage_error{fmt::format("{} and --json name one file; give two", option)};
 }
 
@@ -81,6 +95,15 @@ void write_json(const output_options& options, const nlohmann::json& value) {
   if (write_text(*options.json, text + '\n')) return;
   throw error{fmt::format("--json {:?}: the file cannot be written; give another, or - for stdout",
                           *options.json)};
+}
+
+std::string picture_failure(const std::string& file, const grey_picture& picture) {
+  try {
+    write_png(file, picture);
+    return {};
+  } catch (const error& failed) {
+    return failed.what();
+  }
 }
 
 void say(std::string_view line) {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "apps/reprise/verb.hpp"
+#include "reprise/formats/png.hpp"
 
 namespace reprise::app {
 
@@ -26,12 +28,18 @@ void add_output_options(verb_ref verb, output_options& into);
 void check_file_target(std::string_view option, const std::string& file,
                        std::string_view otherwise = "");
 void check_json_target(const output_options& options);
+// Not over this file, which is `what`: an input, or what the command writes besides.
+void check_json_spares(const output_options& options, const std::filesystem::path& file,
+                       std::string_view what);
 // Of a picture, which is written whole: nothing but a regular file, and not the JSON's.
 void check_picture_target(std::string_view option, const std::string& file,
                           const output_options& options);
 void write_json(const output_options& options, const nlohmann::json& value);
 // Whole or not at all; a device, such as /dev/stderr, as it is. False: it could not be written.
 bool write_text(const std::string& file, std::string_view text);
+
+// Writes it. A line where it could not be, to be told when the results have been: they took longer.
+std::string picture_failure(const std::string& file, const grey_picture& picture);
 
 // One line on stderr, and nothing where that is closed.
 void say(std::string_view line);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reprise/base/error.hpp"
+#include "reprise/formats/printable.hpp"
 
 namespace reprise::app {
 
@@ -18,7 +19,16 @@ using json = nlohmann::json;
 using std::filesystem::path;
 
 [[noreturn]] void refuse(const path& file, const std::string& why) {
-  throw usage_error{fmt::format("{}: {}", file.string(), why)};
+  throw usage_error{fmt::format("{}: {}", formats::quoted_name(file.string()), why)};
+}
+
+// As much of a value as a line has room for.
+std::string shown(const json& value) {
+  constexpr std::size_t most = 40;
+  if (value.is_structured()) return value.is_array() ? "a list" : "an object";
+  std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
+  if (text.size() > most) text = text.substr(0, most) + "…";
+  return text;
 }
 
 // One case file while it is read: what is asked of it is there, or it is refused by name.
@@ -27,7 +37,11 @@ class reader {
   explicit reader(const path& file) : file_{file} {
     std::ifstream from{file};
     if (!from) refuse(file, "the file cannot be read; give a case file or a folder of them");
-    whole_ = json::parse(from, nullptr, false);
+    try {
+      whole_ = json::parse(from);
+    } catch (const json::parse_error& wrong) {
+      refuse(file, fmt::format("is no JSON from byte {} on; give a case file", wrong.byte));
+    }
     if (!whole_.is_object()) refuse(file, "is no JSON object; give a case file");
   }
 
@@ -37,7 +51,7 @@ class reader {
   }
   std::string text(const char* name) const {
     const json& at = need(whole_, name);
-    return at.is_string() ? at.get<std::string>() : file_.stem().string();
+    return formats::printable(at.is_string() ? at.get<std::string>() : file_.stem().string());
   }
   bool has(const char* name) const { return !need(whole_, name).is_null(); }
 
@@ -72,7 +86,7 @@ class reader {
     constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
     if (!at.is_number_integer() || (at.is_number_unsigned() && at.get<std::uint64_t>() > most)) {
       refuse(file_,
-             fmt::format("{} holds {}, which is no whole number of 63 bits", name, at.dump()));
+             fmt::format("{} holds {}, which is no whole number of 63 bits", name, shown(at)));
     }
     return at.get<std::int64_t>();
   }
@@ -88,7 +102,7 @@ class reader {
       return static_cast<T>(value);
     } else {
       if (!at.is_number() || !std::isfinite(static_cast<float>(at.get<double>()))) {
-        refuse(file_, fmt::format("{} holds {}, which is no number of f32", name, at.dump()));
+        refuse(file_, fmt::format("{} holds {}, which is no number of f32", name, shown(at)));
       }
       return at.get<T>();
     }

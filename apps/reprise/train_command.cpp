@@ -64,6 +64,9 @@ void run(const command_line& typed, int& exit_code) {
   check_json_target(typed.output);
   if (!typed.picture.empty()) check_picture_target("--out", typed.picture, typed.output);
   const train_options options = options_of(typed);
+  for (const std::filesystem::path& one : train::files_of(options.data)) {
+    check_json_spares(typed.output, one, "a file of --data");
+  }
   const device opened = open_device(typed.device, {.threads = typed.threads});
   std::FILE* const people = typed.output.people();
   progress_line progress{people, typed.output.quiet};
@@ -75,11 +78,15 @@ void run(const command_line& typed, int& exit_code) {
                       fmt::format("epoch {}, loss {:.3f}", done.epoch, done.loss));
       });
   progress.clear();
-  if (!typed.picture.empty()) write_png(typed.picture, train::picture_of(report.shown));
-  const train_context context{std::string{opened.name()}, typed.picture};
+  const std::string unwritten =
+      typed.picture.empty() ? std::string{}
+                            : picture_failure(typed.picture, train::picture_of(report.shown));
+  const train_context context{std::string{opened.name()},
+                              unwritten.empty() ? typed.picture : std::string{}};
   if (!typed.output.quiet) print_report(people, report, options, context);
   if (typed.output.json) write_json(typed.output, report_json(report, options, context));
-  exit_code = exit_code_of(report.failure());
+  const std::string failure = report.failure();
+  exit_code = exit_code_of(failure.empty() ? unwritten : failure);
 }
 
 // What is no number is refused here, what is out of range by train::check.

@@ -35,6 +35,9 @@ void run(const command_line& typed) {
   denoise::train_options options = typed.options;
   options.out = typed.out;
   options.data = typed.data;
+  for (const char* const made : {"model.safetensors", "config.json"}) {
+    check_json_spares(typed.output, options.out / made, "one of the model that --out names");
+  }
   options.config = typed.config.empty()
                        ? default_model("denoiser", "give --config FILE") / "config.json"
                        : std::filesystem::path{typed.config};

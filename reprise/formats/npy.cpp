@@ -5,7 +5,7 @@
 #include <string>
 
 #include "reprise/base/error.hpp"
-#include "reprise/formats/refusal.hpp"
+#include "reprise/formats/printable.hpp"
 #include "reprise/formats/whole_file.hpp"
 
 namespace reprise::formats {
@@ -59,8 +59,9 @@ void write_npy(const std::filesystem::path& file, dtype type, std::span<const st
   std::vector<std::byte> all = npy_header(type, shape);
   all.insert(all.end(), bytes.begin(), bytes.end());
   if (write_whole(file, all)) return;
-  refuse(file.native(), "the array cannot be written here",
-         "give a file in a folder that takes one");
+  throw error{
+      fmt::format("{}: the array cannot be written here; give a file in a folder that takes one",
+                  quoted_name(file.native()))};
 }
 
 }  // namespace reprise::formats

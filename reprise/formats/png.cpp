@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "reprise/base/error.hpp"
+#include "reprise/formats/printable.hpp"
 #include "reprise/formats/refusal.hpp"
 #include "reprise/formats/whole_file.hpp"
 
@@ -55,8 +56,10 @@ void write_png(const std::filesystem::path& file, const grey_picture& picture) {
     formats::refuse(file.native(), "it is no regular file", "give a file name for the picture");
   }
   if (formats::write_whole(file, bytes)) return;
-  formats::refuse(file.native(), "the picture cannot be written here",
-                  "give a file in a folder that takes one");
+  throw error{
+      fmt::format("{}: the picture cannot be written here; give a file in a folder that "
+                  "takes one",
+                  formats::quoted_name(file.native()))};
 }
 
 }  // namespace reprise

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "reprise/base/error.hpp"
 #include "reprise/formats/printable.hpp"
 #include "reprise/formats/refusal.hpp"
 #include "reprise/formats/whole_file.hpp"
@@ -71,8 +72,9 @@ void write_safetensors(const std::filesystem::path& file,
     all.insert(all.end(), tensor.bytes.begin(), tensor.bytes.end());
   }
   if (write_whole(file, all)) return;
-  refuse(file.native(), "the tensors cannot be written here",
-         "give a file in a folder that takes one");
+  throw error{
+      fmt::format("{}: the tensors cannot be written here; give a file in a folder that takes one",
+                  quoted_name(file.native()))};
 }
 
 }  // namespace reprise::formats

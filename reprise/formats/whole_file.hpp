@@ -12,4 +12,11 @@ namespace reprise::formats {
 // file is as it was. Not for what is there and is no regular file, which it would replace.
 bool write_whole(const std::filesystem::path& file, std::span<const std::byte> bytes);
 
+// The same of files that belong together: none is replaced before all of them are written.
+struct file_bytes {
+  std::filesystem::path file;
+  std::span<const std::byte> bytes;
+};
+bool write_whole(std::span<const file_bytes> files);
+
 }  // namespace reprise::formats

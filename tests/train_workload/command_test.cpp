@@ -153,6 +153,7 @@ TEST_F(train_command, wrong_words_are_one_line_and_exit_2) {
   expect_refused(verb + "--out /nowhere/x.png", "/nowhere/x.png");
   expect_refused(verb + "--out " + folder.string(), "--out");
   expect_refused(verb + "--json x --out x", "one file");
+  expect_refused(verb + "--out - --json", "--out -");
   expect_refused(verb + "--frobnicate", "frobnicate");
   expect_refused(verb + "--json /nowhere/x.json", "/nowhere/x.json");
   expect_refused("run train --device cuda:99" + data(), "cuda:99");
@@ -164,6 +165,22 @@ TEST_F(train_command, data_that_are_none_are_one_line_and_exit_2) {
   const auto broken = folder / "train-images-idx3-ubyte.gz";
   std::ofstream{broken} << "no idx";
   expect_refused("run train --device cpu --data " + folder.string(), broken.filename().string());
+  expect_refused("run train --device cpu --data " + folder.string() + " --json " + broken.string(),
+                 "a file of --data");
+  EXPECT_EQ(contents(broken), "no idx");
+}
+
+// What took long is told before what could not be done with it.
+TEST_F(train_command, a_picture_that_cannot_be_written_costs_nothing_else) {
+  const auto picture = folder / "p.png";
+  std::filesystem::create_directories(folder / "p.png.partial" / "in the way");
+  const run_result result = run(small() + " --json --out " + picture.string());
+  EXPECT_EQ(result.exit_code, 1);
+  const nlohmann::json value = nlohmann::json::parse(result.out);
+  EXPECT_EQ(value.at("epochs").size(), 2U);
+  EXPECT_TRUE(value.at("picture").is_null());
+  EXPECT_NE(result.err.find("p.png\": the picture cannot be written here"), std::string::npos)
+      << result.err;
 }
 
 TEST_F(train_command, help_has_an_example) {
@@ -190,6 +207,17 @@ TEST_F(train_command, the_denoiser_is_made_again) {
   const run_result shown =
       run("run denoise --device cpu --requests 1 --steps 2 --quiet --model " + out.string());
   EXPECT_EQ(shown.exit_code, 0) << shown.err;
+
+  for (const char* const file : {"model.safetensors", "config.json"}) {
+    expect_refused(verb + " --out " + out.string() + " --json " + (out / file).string(), file);
+  }
+  const std::string before = contents(out / "model.safetensors");
+  std::filesystem::create_directories(out / "config.json.partial" / "in the way");
+  const run_result half = run(verb + " --seed 2 --out " + out.string());
+  EXPECT_EQ(half.exit_code, 1);
+  EXPECT_NE(half.err.find("the model cannot be written there"), std::string::npos) << half.err;
+  EXPECT_EQ(contents(out / "model.safetensors"), before) << "both files or none";
+  std::filesystem::remove_all(out / "config.json.partial");
 
   expect_refused(verb + " --out " + out.string() + " --steps 0", "--steps");
   expect_refused(verb + " --out " + out.string() + " --seed -1", "--seed");

@@ -32,6 +32,9 @@ std::string read_text(const std::filesystem::path& file, std::int64_t least) {
   if (!in || std::filesystem::is_directory(file, ignored)) {
     refuse("the file cannot be read; give a text file");
   }
+  if (!std::filesystem::is_regular_file(file, ignored)) {
+    refuse("it is no regular file, so nobody knows how long it is; give a text file");
+  }
   std::string text{std::istreambuf_iterator<char>{in}, {}};
   if (in.bad()) refuse("the file cannot be read; give a text file");
   if (text.empty()) refuse("the file is empty; give one with text in it");

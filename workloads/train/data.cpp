@@ -61,6 +61,18 @@ image_set read_images(const std::filesystem::path& folder, std::string_view part
   return {std::move(images.elements), std::move(labels.elements)};
 }
 
+std::vector<std::filesystem::path> files_of(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> all;
+  for (const char* const part : {"train", "t10k"}) {
+    for (const char* const what : {"-images-idx3-ubyte", "-labels-idx1-ubyte"}) {
+      const std::string name = std::string{part} + what;
+      all.push_back(folder / name);
+      all.push_back(folder / (name + ".gz"));
+    }
+  }
+  return all;
+}
+
 image_batch batch_of(const image_set& images, std::span<const std::uint32_t> which,
                      bool with_labels) {
   image_batch made;

@@ -37,6 +37,9 @@ struct image_set {
 image_set read_images(const std::filesystem::path& folder, std::string_view part,
                       std::int64_t most = 0);
 
+// The files of a folder that a data set may be read from, whether they are there or not.
+std::vector<std::filesystem::path> files_of(const std::filesystem::path& folder);
+
 // What a model is given for some images, and what it should say.
 struct image_batch {
   std::vector<float> pixels;         // [rows, 784], from 0 to 1

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "reprise/base/clock.hpp"
+#include "reprise/base/error.hpp"
+#include "reprise/formats/printable.hpp"
 #include "reprise/telemetry/muted_lines.hpp"
 #include "workloads/train/comparison.hpp"
 
@@ -207,6 +209,11 @@ train_report run_train(device_ref device, const train_options& options,
   check(options);
   const image_sets images{read_images(options.data, "train", options.subset),
                           read_images(options.data, "t10k")};
+  if (images.train.count() < 2) {
+    throw usage_error{fmt::format(
+        "--data {}: it has one image to train on, and batch norm needs two at least; give more",
+        formats::quoted_name(options.data.string()))};
+  }
   const std::vector<epoch> epochs(static_cast<std::size_t>(options.epochs),
                                   epoch_of(options, images.train.count()));
   return run_train(device, options, images, epochs, listen);

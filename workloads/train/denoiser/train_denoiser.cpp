@@ -127,10 +127,14 @@ std::string file_of(const train_network& network) {
   return length + text + data;
 }
 
-void write_file(const fs::path& file, const std::string& bytes) {
-  if (formats::write_whole(file, std::as_bytes(std::span{bytes}))) return;
-  throw error{fmt::format("{}: the file cannot be written; give another folder with --out",
-                          formats::quoted_name(file.string()))};
+// The weights and what they are weights of: both, or what was there before.
+void write_model(const fs::path& folder, const std::string& config, const std::string& weights) {
+  const formats::file_bytes files[] = {
+      {folder / "model.safetensors", std::as_bytes(std::span{weights})},
+      {folder / "config.json", std::as_bytes(std::span{config})}};
+  if (formats::write_whole(files)) return;
+  throw error{fmt::format("--out {}: the model cannot be written there; give another folder",
+                          formats::quoted_name(folder.string()))};
 }
 
 std::string text_of(const fs::path& file) {
@@ -184,8 +188,7 @@ train_report train_denoiser(const train_options& options, const train_listener& 
 
   const std::string file = file_of(network);
   report.bytes = file.size();
-  write_file(options.out / "config.json", config_text);
-  write_file(options.out / "model.safetensors", file);
+  write_model(options.out, config_text, file);
   return report;
 }
 
