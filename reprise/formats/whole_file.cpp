@@ -26,7 +26,7 @@ bool write_partial(const partial_file& to, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-bool write_whole(std::span<const file_bytes> files) {
+bool write_together(std::span<const file_bytes> files) {
   std::vector<partial_file> written;
   std::error_code failed;
   bool all = true;
@@ -49,7 +49,7 @@ bool write_whole(std::span<const file_bytes> files) {
 
 bool write_whole(const std::filesystem::path& file, std::span<const std::byte> bytes) {
   const file_bytes one{file, bytes};
-  return write_whole(std::span{&one, 1});
+  return write_together({&one, 1});
 }
 
 }  // namespace reprise::formats

@@ -17,6 +17,6 @@ struct file_bytes {
   std::filesystem::path file;
   std::span<const std::byte> bytes;
 };
-bool write_whole(std::span<const file_bytes> files);
+bool write_together(std::span<const file_bytes> files);
 
 }  // namespace reprise::formats

@@ -132,7 +132,7 @@ void write_model(const fs::path& folder, const std::string& config, const std::s
   const formats::file_bytes files[] = {
       {folder / "model.safetensors", std::as_bytes(std::span{weights})},
       {folder / "config.json", std::as_bytes(std::span{config})}};
-  if (formats::write_whole(files)) return;
+  if (formats::write_together(files)) return;
   throw error{fmt::format("--out {}: the model cannot be written there; give another folder",
                           formats::quoted_name(folder.string()))};
 }
