@@ -22,7 +22,7 @@ namespace reprise::formats {
 std::vector<std::byte> npy_header(dtype type, std::span<const std::int64_t> shape);
 
 // Row major, little endian; as many bytes as the shape says. The file is there whole or not at all.
-// Throws usage_error where it cannot be written, and as above.
+// Throws error where it cannot be written, and usage_error as above.
 void write_npy(const std::filesystem::path& file, dtype type, std::span<const std::int64_t> shape,
                std::span<const std::byte> bytes);
 

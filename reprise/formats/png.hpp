@@ -25,7 +25,7 @@ inline constexpr std::int64_t max_picture_side = 65535;
 std::vector<std::byte> encode_png(const grey_picture& picture);
 
 // Writes the file whole or not at all: into a file beside it, which then takes its name. Throws
-// usage_error as above, and when the file cannot be written.
+// usage_error as above and where the target is no regular file; error when it cannot be written.
 void write_png(const std::filesystem::path& file, const grey_picture& picture);
 
 }  // namespace reprise

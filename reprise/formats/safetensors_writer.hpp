@@ -22,8 +22,8 @@ struct tensor_to_write {
 };
 
 // In the order given, without gaps, which the format forbids; the data begins at a multiple of 8.
-// The file is there whole or not at all. Throws usage_error where it cannot be written, where a
-// name comes twice or is no UTF-8, and where bytes and shape differ.
+// The file is there whole or not at all. Throws error where it cannot be written; usage_error where
+// a name comes twice or is no UTF-8, and where bytes and shape differ.
 void write_safetensors(const std::filesystem::path& file,
                        const std::vector<tensor_to_write>& tensors);
 

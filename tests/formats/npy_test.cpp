@@ -44,7 +44,7 @@ TEST(npy_test, refuses_what_the_format_has_no_name_for_and_shapes_that_lie) {
   const auto write = [&](const char* name) {
     formats::write_npy(folder.path() / name, dtype::f32, shape, bytes);
   };
-  EXPECT_NE(refusal([&] { write("a"); }).find("takes 8 bytes and that is given 12"),
+  EXPECT_NE(failure([&] { write("a"); }).find("takes 8 bytes and that is given 12"),
             std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "a"));
 }

@@ -69,18 +69,9 @@ TEST(png, a_file_is_replaced_whole) {
 TEST(png, a_file_that_cannot_be_written_is_refused_and_leaves_nothing) {
   const test::scratch_folder folder;
   const auto nowhere = folder.path() / "none" / "sheet.png";
-  const auto failure = [&] {
-    try {
-      write_png(nowhere, slope(2, 2));
-    } catch (const usage_error&) {
-      return std::string{"a usage error, though what was asked for was sound"};
-    } catch (const error& failed) {
-      return std::string{failed.what()};
-    }
-    return std::string{};
-  }();
-  EXPECT_NE(failure.find("sheet.png\": the picture cannot be written here"), std::string::npos)
-      << failure;
+  const std::string line = test::failure([&] { write_png(nowhere, slope(2, 2)); });
+  EXPECT_NE(line.find("sheet.png\": the picture cannot be written here"), std::string::npos)
+      << line;
   std::filesystem::create_directory(folder.path() / "taken.png");
   EXPECT_NE(test::refusal([&] { write_png(folder.path() / "taken.png", slope(2, 2)); }), "");
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "taken.png.partial"));

@@ -44,6 +44,19 @@ inline std::string entry(std::string_view name, std::string_view dtype, std::str
   return json.append(R"(,"data_offsets":)").append(offsets).append("}");
 }
 
+// The message of what `call` throws where the machine and not the caller is at fault.
+template <class Call>
+std::string failure(Call&& call) {
+  try {
+    call();
+  } catch (const usage_error& refused) {
+    ADD_FAILURE() << "a usage error, though what was asked for was sound: " << refused.what();
+  } catch (const error& failed) {
+    return failed.what();
+  }
+  return {};
+}
+
 // The message of the usage_error that `call` throws; it must be one printable line. Anything else
 // that happens fails the test.
 template <class Call>
