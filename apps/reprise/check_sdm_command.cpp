@@ -103,8 +103,9 @@ void add_check_sdm(verb_ref check, int& exit_code) {
   add_output_options(sdm, typed->output);
   sdm.callback([typed, &exit_code] {
     check_json_target(typed->output);
-    const std::vector<sdm_run> runs =
-        check_sdm(typed->device, read_sdm_cases({typed->paths.begin(), typed->paths.end()}));
+    const std::vector<std::filesystem::path> paths{typed->paths.begin(), typed->paths.end()};
+    check_json_spares(typed->output, paths, "a case file");
+    const std::vector<sdm_run> runs = check_sdm(typed->device, read_sdm_cases(paths));
     if (!typed->output.quiet) print(typed->output.people(), runs);
     if (typed->output.json) write_json(typed->output, as_json(runs));
     exit_code = exit_code_of(failure_of(runs));

@@ -190,6 +190,12 @@ void run(const command_line& typed, int& exit_code) {
   check_json_target(typed.output);
   check_watch_options(typed.watch);
   decode_options options = options_of(typed);
+  const std::filesystem::path model[] = {options.model / "config.json",
+                                         options.model / "model.safetensors",
+                                         options.model / "model.safetensors.index.json"};
+  check_json_spares(typed.output, model, "a file of --model");
+  if (typed.watch.metrics)
+    check_spares("--metrics", *typed.watch.metrics, model, "a file of --model");
   const decode::model_config config = decode::config_of(options);
   options.prompts = prompts_of(typed, config.byte_tokens);
 

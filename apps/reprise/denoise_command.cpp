@@ -137,6 +137,10 @@ void run(const command_line& typed, int& exit_code) {
   check_json_target(typed.output);
   if (!typed.sheet.empty()) check_picture_target("--out", typed.sheet, typed.output);
   denoise_options options = options_of(typed);
+  const std::filesystem::path model[] = {options.model / "config.json",
+                                         options.model / "model.safetensors"};
+  check_json_spares(typed.output, model, "a file of --model");
+  check_spares("--out", typed.sheet, model, "a file of --model");
   options.requests =
       requests_of(typed, denoise::read_denoiser_config(options.model / "config.json"));
 
@@ -155,9 +159,7 @@ void run(const command_line& typed, int& exit_code) {
       [&](std::size_t done, std::size_t total) { progress.show("denoising", done, total); });
   progress.clear();
   const std::string unwritten =
-      typed.sheet.empty()
-          ? std::string{}
-          : picture_failure(typed.sheet, denoise::sheet_of(report.images, report.config));
+      picture_failure(typed.sheet, [&] { return denoise::sheet_of(report.images, report.config); });
   const denoise_context context{std::string{opened.name()}, typed.seed,
                                 unwritten.empty() ? typed.sheet : std::string{}};
   if (!typed.output.quiet) {
@@ -165,8 +167,7 @@ void run(const command_line& typed, int& exit_code) {
     if (typed.explain) print_explanation(people, report);
   }
   if (typed.output.json) write_json(typed.output, report_json(report, options, context));
-  const std::string failure = report.failure();
-  exit_code = exit_code_of(failure.empty() ? unwritten : failure);
+  exit_code = exit_code_of(report.failure(), unwritten);
 }
 
 void add_request_options(verb_ref verb, command_line& t) {

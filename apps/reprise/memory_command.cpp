@@ -61,6 +61,7 @@ memory_options options_of(const command_line& typed) {
 void run(const command_line& typed, int& exit_code) {
   check_json_target(typed.output);
   const memory_options options = options_of(typed);
+  check_json_spares(typed.output, {&options.text, 1}, "the file of --text");
   const device opened = open_device(typed.device, {.threads = typed.threads});
   std::FILE* const people = typed.output.people();
   progress_line progress{people, typed.output.quiet};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -44,14 +45,21 @@ void check_json_target(const output_options& options) {
   check_file_target("--json", *options.json, ", or - for stdout");
 }
 
-void check_json_spares(const output_options& options, const std::filesystem::path& file,
-                       std::string_view what) {
+void check_spares(std::string_view option, const std::string& made,
+                  std::span<const std::filesystem::path> spared, std::string_view what) {
   namespace fs = std::filesystem;
-  if (!options.json || *options.json == "-") return;
+  if (made.empty() || made == "-") return;
   std::error_code ignored;
-  const fs::path json = fs::weakly_canonical(*options.json, ignored);
-  if (json != fs::weakly_canonical(file, ignored)) return;
-  throw usage_error{fmt::format("--json {:?}: that file is {}; give another", *options.json, what)};
+  const fs::path target = fs::weakly_canonical(made, ignored);
+  const bool is_spared = std::ranges::any_of(
+      spared, [&](const fs::path& one) { return target == fs::weakly_canonical(one, ignored); });
+  if (!is_spared) return;
+  throw usage_error{fmt::format("{} {:?}: that is {}; give another", option, made, what)};
+}
+
+void check_json_spares(const output_options& options, std::span<const std::filesystem::path> spared,
+                       std::string_view what) {
+  if (options.json) check_spares("--json", *options.json, spared, what);
 }
 
 void check_picture_target(std::string_view option, const std::string& file,
@@ -97,7 +105,9 @@ void write_json(const output_options& options, const nlohmann::json& value) {
                           *options.json)};
 }
 
-std::string picture_failure(const std::string& file, const grey_picture& picture) {
+std::string picture_failure(const std::string& file, const std::function<grey_picture()>& make) {
+  if (file.empty()) return {};
+  const grey_picture picture = make();
   try {
     write_png(file, picture);
     return {};
@@ -111,9 +121,10 @@ void say(std::string_view line) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-int exit_code_of(const std::string& failure) {
-  if (failure.empty()) return 0;
-  say(failure);
+int exit_code_of(const std::string& failure, const std::string& unwritten) {
+  const std::string& line = failure.empty() ? unwritten : failure;
+  if (line.empty()) return 0;
+  say(line);
   return 1;
 }
 

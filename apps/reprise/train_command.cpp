@@ -64,9 +64,9 @@ void run(const command_line& typed, int& exit_code) {
   check_json_target(typed.output);
   if (!typed.picture.empty()) check_picture_target("--out", typed.picture, typed.output);
   const train_options options = options_of(typed);
-  for (const std::filesystem::path& one : train::files_of(options.data)) {
-    check_json_spares(typed.output, one, "a file of --data");
-  }
+  const std::vector<std::filesystem::path> images = train::files_of(options.data);
+  check_json_spares(typed.output, images, "a file of --data");
+  check_spares("--out", typed.picture, images, "a file of --data");
   const device opened = open_device(typed.device, {.threads = typed.threads});
   std::FILE* const people = typed.output.people();
   progress_line progress{people, typed.output.quiet};
@@ -79,14 +79,12 @@ void run(const command_line& typed, int& exit_code) {
       });
   progress.clear();
   const std::string unwritten =
-      typed.picture.empty() ? std::string{}
-                            : picture_failure(typed.picture, train::picture_of(report.shown));
+      picture_failure(typed.picture, [&] { return train::picture_of(report.shown); });
   const train_context context{std::string{opened.name()},
                               unwritten.empty() ? typed.picture : std::string{}};
   if (!typed.output.quiet) print_report(people, report, options, context);
   if (typed.output.json) write_json(typed.output, report_json(report, options, context));
-  const std::string failure = report.failure();
-  exit_code = exit_code_of(failure.empty() ? unwritten : failure);
+  exit_code = exit_code_of(report.failure(), unwritten);
 }
 
 // What is no number is refused here, what is out of range by train::check.

@@ -35,12 +35,14 @@ void run(const command_line& typed) {
   denoise::train_options options = typed.options;
   options.out = typed.out;
   options.data = typed.data;
-  for (const char* const made : {"model.safetensors", "config.json"}) {
-    check_json_spares(typed.output, options.out / made, "one of the model that --out names");
-  }
+  const std::filesystem::path made[] = {options.out / "model.safetensors",
+                                        options.out / "config.json"};
+  check_json_spares(typed.output, made, "one of the model that --out names");
+  check_json_spares(typed.output, train::files_of(options.data), "a file of --data");
   options.config = typed.config.empty()
                        ? default_model("denoiser", "give --config FILE") / "config.json"
                        : std::filesystem::path{typed.config};
+  check_json_spares(typed.output, {&options.config, 1}, "the file of --config");
   std::FILE* const people = typed.output.people();
   progress_line progress{people, typed.output.quiet};
   const denoise::train_report report =

@@ -161,6 +161,17 @@ TEST_F(command_test, wrong_words_are_one_line_and_exit_2) {
   expect_refused("run decode --json /nowhere/x.json", "/nowhere/x.json");
 }
 
+TEST_F(command_test, writes_over_no_file_of_its_model) {
+  const std::filesystem::path weights = folder / "model.safetensors";
+  std::ofstream{folder / "config.json"} << "{}";
+  std::ofstream{weights} << "as they were";
+  const std::string verb = "run decode --device cpu --model " + folder.string();
+  for (const std::string option : {"--json ", "--watch resid_pre:0 --metrics "}) {
+    expect_refused(verb + " " + option + weights.string(), "a file of --model");
+  }
+  EXPECT_EQ(test::contents(weights), "as they were");
+}
+
 TEST_F(command_test, unknown_devices_are_one_line_and_exit_2) {
   for (const char* device : {"gpu", "cuda:9", "cuda:x", "cuda:-1", "cuda:99999999999", "''"}) {
     expect_refused(std::string{"run decode --device "} + device, "reprise:");

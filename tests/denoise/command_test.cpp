@@ -129,6 +129,17 @@ TEST_F(denoise_command, wrong_words_are_one_line_and_exit_2) {
   expect_refused("run denoise --requests 1 --steps 1 --sync-weights 2" + model(), "--sync-weights");
 }
 
+TEST_F(denoise_command, writes_over_no_file_of_its_model) {
+  const std::filesystem::path weights = folder / "model.safetensors";
+  std::ofstream{folder / "config.json"} << "{}";
+  std::ofstream{weights} << "as they were";
+  const std::string verb = "run denoise --device cpu --model " + folder.string();
+  for (const std::string option : {"--json ", "--out "}) {
+    expect_refused(verb + " " + option + weights.string(), "a file of --model");
+  }
+  EXPECT_EQ(test::contents(weights), "as they were");
+}
+
 TEST_F(denoise_command, a_sheet_replaces_no_pipe_and_not_the_json_and_a_link_stays_one) {
   const auto pipe = folder / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);

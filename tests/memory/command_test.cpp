@@ -153,6 +153,9 @@ TEST_F(memory_command, texts_that_are_none_are_one_line_and_exit_2) {
   expect_refused("run memory --device cpu --text " + folder.string(), "cannot be read");
   expect_refused("run memory --device cpu --text " + empty.string(), "empty");
   expect_refused("run memory --device cpu --text " + brief.string(), "--context");
+  expect_refused("run memory --device cpu --text " + brief.string() + " --json " + brief.string(),
+                 "the file of --text");
+  EXPECT_EQ(test::contents(brief), "In the beginning");
 }
 
 TEST_F(memory_command, help_has_an_example) {

@@ -125,6 +125,10 @@ TEST_F(check_sdm_command_test, refuses_files_that_are_no_cases_in_one_line) {
   refused("/grads", nullptr, "'bank' is missing");
   expect_refused("check sdm " + testing::TempDir() + "reprise-no-such-file.json", "cannot be read");
   expect_refused("check sdm", "paths");
+  const std::string file = file_of(one_token);
+  const std::string before = test::contents(file);
+  expect_refused("check sdm " + file + " --json " + file, "a case file");
+  EXPECT_EQ(test::contents(file), before);
 }
 
 }  // namespace

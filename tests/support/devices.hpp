@@ -17,6 +17,7 @@
 
 #include "reprise/base/error.hpp"
 #include "reprise/platform/platform.hpp"
+#include "tests/support/sanitized.hpp"
 
 namespace reprise::test {
 
@@ -63,11 +64,7 @@ inline std::vector<std::string> devices_under_test() {
 
 // For tests that decode for a while: a sanitizer and a watched memory together take minutes.
 inline std::vector<std::string> devices_for_long_tests() {
-#if defined(REPRISE_SANITIZED)
-  return plain_devices();
-#else
-  return devices_under_test();
-#endif
+  return sanitized ? plain_devices() : devices_under_test();
 }
 
 inline device open_for_test(std::string_view spec, int threads = 0) {

@@ -167,6 +167,11 @@ TEST_F(train_command, data_that_are_none_are_one_line_and_exit_2) {
   expect_refused("run train --device cpu --data " + folder.string(), broken.filename().string());
   expect_refused("run train --device cpu --data " + folder.string() + " --json " + broken.string(),
                  "a file of --data");
+  expect_refused("run train --device cpu --data " + folder.string() + " --out " + broken.string(),
+                 "a file of --data");
+  expect_refused(
+      "run train denoiser --steps 1 --data " + folder.string() + " --json " + broken.string(),
+      "a file of --data");
   EXPECT_EQ(contents(broken), "no idx");
 }
 

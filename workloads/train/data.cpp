@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <system_error>
@@ -28,10 +29,22 @@ constexpr std::string_view remedy =
       fmt::format("data {}: {}; {}", formats::quoted_name(folder.string()), what, remedy)};
 }
 
+std::string images_of(std::string_view part) {
+  return std::string{part} + "-images-idx3-ubyte";
+}
+std::string labels_of(std::string_view part) {
+  return std::string{part} + "-labels-idx1-ubyte";
+}
+
+// Where it may lie, the one that is taken first in front.
+std::array<std::filesystem::path, 2> ways_to_lie(const std::filesystem::path& folder,
+                                                 const std::string& name) {
+  return {folder / (name + ".gz"), folder / name};
+}
+
 idx_array read_part(const std::filesystem::path& folder, const std::string& name) {
   std::error_code ignored;
-  for (const char* const end : {".gz", ""}) {
-    const std::filesystem::path file = folder / (name + end);
+  for (const std::filesystem::path& file : ways_to_lie(folder, name)) {
     if (std::filesystem::exists(file, ignored)) return read_idx(file);
   }
   refuse(folder, fmt::format("there is no {}.gz and no {}", name, name));
@@ -41,9 +54,8 @@ idx_array read_part(const std::filesystem::path& folder, const std::string& name
 
 image_set read_images(const std::filesystem::path& folder, std::string_view part,
                       std::int64_t most) {
-  const std::string name{part};
-  idx_array images = read_part(folder, name + "-images-idx3-ubyte");
-  idx_array labels = read_part(folder, name + "-labels-idx1-ubyte");
+  idx_array images = read_part(folder, images_of(part));
+  idx_array labels = read_part(folder, labels_of(part));
   const auto count = static_cast<std::int64_t>(labels.elements.size());
   if (labels.shape.size() != 1 || count == 0 ||
       images.shape != std::vector<std::int64_t>{count, image_side, image_side}) {
@@ -64,10 +76,8 @@ image_set read_images(const std::filesystem::path& folder, std::string_view part
 std::vector<std::filesystem::path> files_of(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> all;
   for (const char* const part : {"train", "t10k"}) {
-    for (const char* const what : {"-images-idx3-ubyte", "-labels-idx1-ubyte"}) {
-      const std::string name = std::string{part} + what;
-      all.push_back(folder / name);
-      all.push_back(folder / (name + ".gz"));
+    for (const std::string& name : {images_of(part), labels_of(part)}) {
+      std::ranges::copy(ways_to_lie(folder, name), std::back_inserter(all));
     }
   }
   return all;
