@@ -35,7 +35,8 @@
 #include "reprise/tap/bring_plan.hpp"
 #include "reprise/tap/move_span.hpp"
 #include "reprise/tap/plan_words.hpp"
-#include "reprise/tap/publish_rows.hpp"
+#include "reprise/tap/publish_taken.hpp"
+#include "reprise/tap/take_rows.hpp"
 
 namespace reprise {
 
@@ -224,19 +225,25 @@ void show_choices(const see_case& see) {
   }
 }
 
-// Segments are whole units of 16 bytes: padding may be copied or not.
+// Segments are whole units of 16 bytes: padding may be copied or not. One block of the CUDA body
+// brings the small ones, four the others.
 void show_staging(const see_case& see) {
-  constexpr std::size_t slot_bytes = stage_header_bytes + 96;
-  std::vector<std::uint8_t> ring(2 * slot_bytes);
-  for (std::size_t i = 0; i < ring.size(); ++i) ring[i] = static_cast<std::uint8_t>(i * 31);
-  const std::uint64_t there = 0b101;  // the second of three segments is not
-  std::memcpy(ring.data() + slot_bytes, &there, sizeof there);
-  std::vector<std::uint8_t> block(96, 0xee);
-  std::vector<std::uint64_t> words{3, 0, 0, 32, 48, 16, 80, 16};
-  std::vector<std::uint64_t> consumed{3};
-  see(case_of(stage_inputs, "three segments", read<std::uint8_t>{in(ring)},
-              write<std::uint8_t>{to(block)}, inout<std::uint64_t>{to(words)},
-              write<std::uint64_t>{to(consumed)}, slot_bytes, std::uint64_t{2}, std::uint64_t{3}));
+  for (const std::size_t bytes : {96U, 12'384U}) {
+    const std::size_t slot_bytes = stage_header_bytes(bytes) + bytes;
+    std::vector<std::uint8_t> ring(2 * slot_bytes);
+    for (std::size_t i = 0; i < ring.size(); ++i) ring[i] = static_cast<std::uint8_t>(i * 31);
+    const std::uint64_t there = 0b101;  // the second of three segments is not
+    for (std::size_t i = 0; i < stage_masks(bytes); ++i) {
+      std::memcpy(ring.data() + slot_bytes + i * stage_mask_apart, &there, sizeof there);
+    }
+    std::vector<std::uint8_t> block(bytes, 0xee);
+    std::vector<std::uint64_t> words{3, 0, 0, bytes - 64, bytes - 48, 16, bytes - 16, 16};
+    std::vector<std::uint64_t> consumed{3};
+    see(case_of(stage_inputs, fmt::format("three segments in {} bytes", bytes),
+                read<std::uint8_t>{in(ring)}, write<std::uint8_t>{to(block)},
+                inout<std::uint64_t>{to(words)}, write<std::uint64_t>{to(consumed)}, slot_bytes,
+                std::uint64_t{2}, std::uint64_t{3}));
+  }
 }
 
 void show_bringing(const see_case& see) {
@@ -249,24 +256,38 @@ void show_bringing(const see_case& see) {
   }
 }
 
-// Rows of a width that takes 16 bytes at a time, four, and one; across the end of the ring, behind
-// a marker, and with a run that asks for more rows than there are.
+// Rows of a width that takes 16 bytes at a time, four, and one, in two runs; across the end of the
+// ring, behind a marker, and with a run that asks for more rows than there are. Few, and so many
+// that several blocks of the CUDA body share both runs.
 void show_publishing(const see_case& see) {
-  constexpr std::uint64_t capacity = 4096;
-  constexpr std::uint64_t rows = 12;
-  for (const std::uint64_t row_bytes : {64U, 20U, 13U}) {
-    std::vector<std::uint8_t> source(rows * row_bytes);
-    for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::uint8_t>(i * 29);
-    const std::vector<std::uint64_t> plan{
-        3 * capacity - 32, capacity, 9 * row_bytes, 1, 5, 7, 8, descriptor::marked, 2, 1, 4, 9, 5};
-    std::vector<std::uint8_t> ring(capacity, 0xee);
-    std::vector<std::uint64_t> publications(2);
-    std::vector<std::uint64_t> arrivals{0};
-    see(case_of(publish_rows, fmt::format("rows of {} bytes", row_bytes),
-                read<std::uint8_t>{in(source)}, read<std::int64_t>{view<const std::int64_t>{}},
-                read<std::uint64_t>{in(plan)}, write<std::uint8_t>{to(ring)},
-                write<std::uint64_t>{to(publications)}, inout<std::uint64_t>{to(arrivals)},
-                std::uint64_t{0}, std::uint64_t{3}, row_bytes));
+  for (const std::uint64_t rows : {12U, 900U}) {
+    for (const std::uint64_t row_bytes : {64U, 20U, 13U}) {
+      const std::uint64_t capacity = padded(rows * row_bytes + 64);
+      std::vector<std::uint8_t> source(rows * row_bytes);
+      for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::uint8_t>(i * 29);
+      const std::uint64_t first = rows / 3, most = rows * 3 / 4 * row_bytes;
+      const std::vector<std::uint64_t> plan{
+          3 * capacity - 32, capacity, most, 1, 5, 7, 8, descriptor::marked, 2, 1, first,
+          rows - first,      rows};
+      std::vector<std::uint8_t> ring(capacity, 0xee);
+      std::vector<std::uint64_t> taken{0};
+      see(case_of(take_rows, fmt::format("{} rows of {} bytes", rows, row_bytes),
+                  read<std::uint8_t>{in(source)}, read<std::int64_t>{view<const std::int64_t>{}},
+                  read<std::uint64_t>{in(plan)}, write<std::uint8_t>{to(ring)},
+                  write<std::uint64_t>{to(taken)}, std::uint64_t{0}, std::uint64_t{3}, row_bytes));
+    }
+  }
+  for (const std::size_t producers : {1U, 36U, 700U}) {
+    std::vector<std::uint64_t> plan(producers * descriptor_words);
+    std::vector<std::uint64_t> taken(producers);
+    for (std::size_t i = 0; i < producers; ++i) {
+      plan[i * descriptor_words + descriptor::slot] = producers - 1 - i;
+      taken[i] = i % 3 == 1 ? 0 : publication::word(2, i, 16 * i, false);
+    }
+    std::vector<std::uint64_t> publications(producers, 6);
+    see(case_of(publish_taken, fmt::format("{} producers", producers),
+                read<std::uint64_t>{in(plan)}, inout<std::uint64_t>{to(taken)},
+                write<std::uint64_t>{to(publications)}));
   }
   std::vector<std::uint64_t> plans(3 * 5000);
   for (std::size_t i = 0; i < plans.size(); ++i) plans[i] = i * 77;

@@ -18,7 +18,8 @@
 #include "reprise/sim/device.hpp"
 #include "reprise/tap/bring_plan.hpp"
 #include "reprise/tap/move_span.hpp"
-#include "reprise/tap/publish_rows.hpp"
+#include "reprise/tap/publish_taken.hpp"
+#include "reprise/tap/take_rows.hpp"
 #include "reprise/trace/tracing.hpp"
 
 namespace reprise {
@@ -122,14 +123,16 @@ kernel_registry builtin_kernels() {
   add_builtin_kernels(kernels);
   add_stage_inputs(kernels);
   add_bring_plan(kernels);
-  add_publish_rows(kernels);
+  add_publish_taken(kernels);
+  add_take_rows(kernels);
   add_move_span(kernels);
   add_bring(kernels);
   add_sdm(kernels);
   checked::add_builtin_kernels(kernels);
   checked::add_stage_inputs(kernels);
   checked::add_bring_plan(kernels);
-  checked::add_publish_rows(kernels);
+  checked::add_publish_taken(kernels);
+  checked::add_take_rows(kernels);
   checked::add_move_span(kernels);
   checked::add_bring(kernels);
   checked::add_sdm(kernels);

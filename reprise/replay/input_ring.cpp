@@ -17,7 +17,7 @@ std::size_t words_of(std::size_t segments) {
 }
 
 std::size_t slot_bytes_of(const input_layout& layout) {
-  return stage_header_bytes + layout.bytes();
+  return stage_header_bytes(layout.bytes()) + layout.bytes();
 }
 
 std::size_t slots_of(std::size_t slot_bytes) {
@@ -52,6 +52,7 @@ input_ring::input_ring(site side, std::byte* words, bindings given, const input_
       segments_{inputs_ + (draws ? 1 : 0)},
       block_bytes_{layout.bytes()},
       words_{reinterpret_cast<std::uint64_t*>(words), words_of(segments_)} {
+  for (std::size_t i = 0; i < slots_.slots(); ++i) set_masks(slots_.slot(i), 0);
   std::vector<std::uint64_t> first(words_of(segments_), 0);
   for (std::size_t i = 0; i < inputs_; ++i) first[2 + 2 * i] = layout.offset(i);
   for (const binding& b : given) {
@@ -75,7 +76,7 @@ void input_ring::record(site captured, std::byte* block) const {
 void input_ring::fill(site at, bindings given, const philox_counter* random,
                       const input_layout& layout, std::byte* block) {
   std::byte* const slot = slots_.next(at);
-  std::byte* const inputs = slot + stage_header_bytes;
+  std::byte* const inputs = slot + stage_header_bytes(block_bytes_);
   std::uint64_t there = 0;
   for (const binding& b : given) {
     const input_layout::piece piece = layout.piece_of(b);
@@ -93,7 +94,15 @@ void input_ring::fill(site at, bindings given, const philox_counter* random,
     std::memcpy(inputs + layout.random_offset(), words.data(), sizeof words);
     there |= std::uint64_t{1} << inputs_;
   }
-  std::memcpy(slot, &there, sizeof there);
+  std::uint64_t said = 0;
+  std::memcpy(&said, slot, sizeof said);
+  if (said != there) set_masks(slot, there);
+}
+
+void input_ring::set_masks(std::byte* slot, std::uint64_t there) const {
+  for (std::size_t i = 0; i < stage_masks(block_bytes_); ++i) {
+    std::memcpy(slot + i * stage_mask_apart, &there, sizeof there);
+  }
 }
 
 }  // namespace reprise

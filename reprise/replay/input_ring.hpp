@@ -48,6 +48,8 @@ class input_ring {
   std::uint64_t waits() const { return slots_.waits(); }
 
  private:
+  void set_masks(std::byte* slot, std::uint64_t there) const;
+
   slot_ring slots_;
   std::size_t inputs_;
   std::size_t segments_;  // the inputs, and behind them the words of a counter

@@ -61,7 +61,7 @@ class mark_observer {
   static constexpr std::uint64_t leaves_nothing = ~std::uint64_t{0};
   // Around each run of a body that it is told of; the scope's stream is being captured or is not.
   // Warm-ups are not shown: they leave no trace. What on_end returns of a capture the recording
-  // owns. A body that throws is abandoned instead of ended.
+  // owns. A body that throws is abandoned instead of ended, and so is one whose on_end throws.
   virtual void on_begin(step_scope&) {}
   virtual std::shared_ptr<recorded_marks> on_end(step_scope&) { return nullptr; }
   virtual void on_abandoned() noexcept {}

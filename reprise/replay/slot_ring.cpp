@@ -41,7 +41,7 @@ std::byte* slot_ring::next(site at) {
   } else if (replays_ % slots_ == 0 && fault_point("slot ring: waits for a slot that is free")) {
     at.stream.synchronize(at.place);
   }
-  return reinterpret_cast<std::byte*>(memory_.data()) + replays_ % slots_ * slot_bytes_;
+  return slot(replays_ % slots_);
 }
 
 }  // namespace reprise

@@ -22,6 +22,10 @@ class slot_ring {
   // fails leaves its slot to the next.
   std::byte* next(site at);
   void launched() { ++replays_; }
+  // Slot i, while no replay may read it.
+  std::byte* slot(std::size_t i) {
+    return reinterpret_cast<std::byte*>(memory_.data()) + i * slot_bytes_;
+  }
 
   // For the node: [slots, slot_bytes], and one word.
   const pinned<std::uint8_t>& memory() const { return memory_; }

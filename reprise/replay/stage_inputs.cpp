@@ -13,10 +13,11 @@ void stage_inputs_cpu(cpu_call&, read<std::uint8_t> ring, write<std::uint8_t> bl
   const auto slot = ring.data() + words[0] % slots * slot_bytes;
   std::uint64_t there = 0;
   read_elements(slot, sizeof there, &there);
+  const auto segments_at = slot + stage_header_bytes(block.size());
   for (std::uint64_t i = 0; i < segments; ++i) {
     if ((there >> i & 1) == 0) continue;
     const std::uint64_t offset = words[2 + 2 * i];
-    copy_elements(slot + stage_header_bytes + offset, words[3 + 2 * i], block.data() + offset);
+    copy_elements(segments_at + offset, words[3 + 2 * i], block.data() + offset);
   }
   ++words[0];
   store_atomically(consumed.data(), words[0], std::memory_order_release);

@@ -55,9 +55,19 @@ flight& flights::begin(std::span<const tapped_point> points,
 void flights::commit(flight& made) {
   made.number = next_number_++;
   ++count_;
-  const auto publications = made.plan.publications();
-  counts_.planned += publications.size();
-  for (std::size_t i = 0; i < publications.size(); ++i) ++counts_of(made, i).planned;
+  counts_.planned += made.plan.publications().size();
+}
+
+void flights::count_planned(std::vector<point_counts>& points) const {
+  for (point_counts& one : points) one.planned = one.published + one.lost;
+  for (std::size_t i = 0; i < count_; ++i) {
+    const flight& one = all_[(first_ + i) % all_.size()];
+    if (one.is == flight::phase::withdrawn) continue;
+    for (std::size_t j = 0; j < one.state.size(); ++j) {
+      if (one.state[j] != found::not_yet) continue;
+      ++points[one.points[one.plan.publications()[j].producer].id].planned;
+    }
+  }
 }
 
 flights::answer flights::promise(std::span<const tapped_point> points,
@@ -108,7 +118,6 @@ void flights::withdraw(flight& one) {
   const std::size_t publications = one.plan.publications().size();
   counts_.planned -= publications;
   counts_.reserved_bytes -= one.plan.bytes();
-  for (std::size_t i = 0; i < publications; ++i) --counts_of(one, i).planned;
   const planned_publication& first = one.plan.publications().front();
   const bool is_last = &one == &newest();
   if (is_last &&

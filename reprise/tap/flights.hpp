@@ -73,6 +73,9 @@ class flights {
   bool is_full() const { return count_ == all_.size(); }
   flight& at(std::size_t i) { return all_[(first_ + i) % all_.size()]; }
   std::uint64_t next_number() const { return next_number_; }
+  // What was planned of each point: what became of it is counted as it is found out, by whoever
+  // drains, so a step touches none of these.
+  void count_planned(std::vector<point_counts>& points) const;
   // The room of the `n` oldest is free again; they stay until they are delivered.
   void give_back(std::size_t n);
   void pop(std::size_t n);

@@ -29,10 +29,20 @@ stream_ref producer_branch::begin(step_scope& run) {
 }
 
 void producer_branch::end(const tensor_ref& reads) {
+  end();
+  if (core_.options.in_line) return;
+  pending_.push_back({reads.data, reads.data + reads.bytes(), launched_ - 1});
+}
+
+stream_ref producer_branch::behind(step_scope& run) {
+  ours_ = true;
+  return core_.options.in_line ? run : stream_ref{core_.side};
+}
+
+void producer_branch::end() {
   if (!core_.options.in_line) {
     if (core_.joins.size() == launched_) core_.joins.emplace_back(core_.device);
     core_.joins[launched_].record(core_.side);
-    pending_.push_back({reads.data, reads.data + reads.bytes(), launched_});
   }
   ++launched_;
   ours_ = false;

@@ -28,6 +28,9 @@ class producer_branch {
   stream_ref begin(step_scope& run);
   // It is launched there.
   void end(const tensor_ref& reads);
+  // Where to launch what is behind all producers and reads no tensor; then it is launched there.
+  stream_ref behind(step_scope& run);
+  void end();
   // What is enqueued on the run from here on comes behind all producers.
   void join(step_scope& run);
 

@@ -30,16 +30,17 @@ void producers::begin(step_scope& run, producer_branch& branch) {
   const stream_ref captured = run;
   words_ =
       block::fresh(core_->memory, core_->all.words_per_plan() * sizeof(std::uint64_t), core_->side);
-  counters_ = block::fresh(core_->memory, (core_->options.most_points + 1) * sizeof(std::uint64_t),
-                           core_->side);
+  counter_ = block::fresh(core_->memory, sizeof(std::uint64_t), core_->side);
+  taken_ =
+      block::fresh(core_->memory, core_->options.most_points * sizeof(std::uint64_t), core_->side);
   slots_.emplace(site{core_->side}, sizeof(std::uint64_t), plan_slots);
   captured.device().api().keep(captured.id(), core_->ring);
   const view<std::uint64_t> said{reinterpret_cast<std::uint64_t*>(slots_->memory().data()),
                                  plan_slots};
   launch(site{branch.ahead(run)}, bring_plan, read<std::uint64_t>{said},
          read<std::uint64_t>{core_->all.plans()}, write<std::uint64_t>{words_in(words_)},
-         inout<std::uint64_t>{words_in(counters_).subview(0, 1)},
-         write<std::uint64_t>{slots_->consumed()}, core_->all.words_per_plan());
+         inout<std::uint64_t>{words_in(counter_)}, write<std::uint64_t>{slots_->consumed()},
+         core_->all.words_per_plan());
 }
 
 void producers::add(step_scope& run, producer_branch& branch, const tapped_point& one,
@@ -54,9 +55,16 @@ void producers::add(step_scope& run, producer_branch& branch, const tapped_point
   const std::size_t index = points_.size();
   const site at{branch.begin(run)};
   nodes_.push_back(launch_producer(at, *core_->ring, one, what, words_in(words_),
-                                   words_in(counters_).subview(1 + index, 1), index));
+                                   words_in(taken_).subview(index, 1), index));
   branch.end(what);
   points_.push_back(one);
+}
+
+void producers::end(step_scope& run, producer_branch& branch) {
+  if (points_.empty() || REPRISE_MUTANT(producers_have_no_publisher)) return;
+  launch_publisher(site{branch.behind(run)}, *core_->ring, words_in(words_),
+                   words_in(taken_).subview(0, points_.size()));
+  branch.end();
 }
 
 // Only when it would say something else.
@@ -79,9 +87,10 @@ std::shared_ptr<const reason> producers::make_room(site) {
 
 void producers::set_up(site at) {
   if (is_set_up_) return;
-  const view<std::uint8_t> all{reinterpret_cast<std::uint8_t*>(counters_.data()),
-                               counters_.bytes()};
-  fill(at, write<std::uint8_t>{all}, std::uint8_t{0});
+  for (const block* const one : {&counter_, &taken_}) {
+    const view<std::uint8_t> all{reinterpret_cast<std::uint8_t*>(one->data()), one->bytes()};
+    fill(at, write<std::uint8_t>{all}, std::uint8_t{0});
+  }
   is_set_up_ = true;
 }
 

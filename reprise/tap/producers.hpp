@@ -24,6 +24,8 @@ class producers final : public recorded_marks {
   // One producer, launched into the capture.
   void add(step_scope& run, producer_branch& branch, const tapped_point& one,
            const tensor_ref& what);
+  // Behind them all: what they have taken is published there.
+  void end(step_scope& run, producer_branch& branch);
 
   std::shared_ptr<const reason> make_room(site at) override;
   void before_launch(site at, replay_id id) override;
@@ -39,7 +41,8 @@ class producers final : public recorded_marks {
   std::vector<node_id> nodes_;      // of each, from the capture's tail
   std::optional<slot_ring> slots_;  // which plan a replay has
   block words_;
-  block counters_;  // of replays, and of arrivals at each producer
+  block counter_;  // of replays
+  block taken_;    // the word of each producer
   bool is_set_up_ = false;
   bool is_off_ = false;                // the words on the device say that nothing is published
   std::uint64_t enabled_version_ = 0;  // of `enabled` in the points

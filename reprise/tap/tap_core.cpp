@@ -54,6 +54,9 @@ void tap_core::watch(std::vector<tap_spec> specs) {
     }
   }
   specs_ = std::move(specs);
+  watches_ = std::ranges::any_of(specs_, [](const tap_spec& one) {
+    return !one.where.empty() && one.rows.what() != row_mode::kind::none;
+  });
   ++version_;
 }
 
@@ -63,11 +66,8 @@ void tap_core::enable(point_set enabled) {
 }
 
 std::uint64_t tap_core::recorded_as() const {
-  const bool watches = std::ranges::any_of(specs_, [](const tap_spec& one) {
-    return !one.where.empty() && one.rows.what() != row_mode::kind::none;
-  });
   const bool may_fire = !enabled_.empty() || gate_ == step_gate::ungated;
-  const bool fires = watches && may_fire && !stopped();
+  const bool fires = watches_ && may_fire && !stopped();
   if (REPRISE_MUTANT(nothing_enabled_is_recorded_with_producers)) return id_ << 24 | version_;
   return fires ? id_ << 24 | version_ : mark_observer::leaves_nothing;
 }
@@ -308,6 +308,7 @@ tap_counts tap_core::counts() {
   {
     const std::lock_guard held{guard};
     now = counted;
+    all.count_planned(now.points);
   }
   drains.outlets().count(now);
   return now;

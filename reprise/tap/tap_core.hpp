@@ -105,6 +105,7 @@ class tap_core {
   std::uint64_t enabled_version_ = 1;
   std::vector<tap_spec> specs_;
   point_set enabled_ = point_set::all();
+  bool watches_ = false;               // any spec names a point and takes rows of it
   step_gate gate_ = step_gate::gated;  // of the next step
   std::deque<known_point> known_;      // by id; kinds stay where they are
   std::vector<request_rows> requests_;

@@ -38,7 +38,10 @@ void tap_observer::on_mark(step_scope& run, point where, const tensor_ref& what)
 
 std::shared_ptr<recorded_marks> tap_observer::on_end(step_scope& run) {
   one_run& done = running_.back();
-  if (done.captured) done.branch->join(run);  // throws: the run is still there to be abandoned
+  if (done.captured) {  // may throw: the run is still there to be abandoned
+    done.captured->end(run, *done.branch);
+    done.branch->join(run);
+  }
   std::shared_ptr<recorded_marks> left = std::move(done.captured);
   running_.pop_back();
   return left;
@@ -49,9 +52,9 @@ void tap_observer::make_eager_words(step_scope& run) {
   if (words_.bytes() != 0) return;
   const std::size_t words = descriptor_words + 1 + 2 * core_->options.most_runs;
   words_ = block::fresh(core_->memory, words * sizeof(std::uint64_t), core_->side);
-  arrivals_ = block::fresh(core_->memory, sizeof(std::uint64_t), core_->side);
+  taken_ = block::fresh(core_->memory, sizeof(std::uint64_t), core_->side);
   fill(run,
-       write<std::uint8_t>{view<std::uint8_t>{reinterpret_cast<std::uint8_t*>(arrivals_.data()),
+       write<std::uint8_t>{view<std::uint8_t>{reinterpret_cast<std::uint8_t*>(taken_.data()),
                                               sizeof(std::uint64_t)}},
        std::uint8_t{0});
 }
@@ -71,8 +74,9 @@ void tap_observer::publish(step_scope& run, const one_run& now, const tapped_poi
     promised.plan.write(promised.words.first(words.size()), 1, core_->all.account(),
                         static_cast<std::uint64_t>(now.replay));
     upload_words(run, promised.words.data(), promised.plan.words(1), words);
-    launch_producer(run, *core_->ring, one, what, words,
-                    {reinterpret_cast<std::uint64_t*>(arrivals_.data()), 1}, 0);
+    const view<std::uint64_t> taken{reinterpret_cast<std::uint64_t*>(taken_.data()), 1};
+    launch_producer(run, *core_->ring, one, what, words, taken, 0);
+    launch_publisher(run, *core_->ring, words, taken);
   } catch (...) {
     on.synchronize();
     core_->withdraw(promised);

@@ -41,7 +41,7 @@ class tap_observer final : public mark_observer {
   std::shared_ptr<tap_core> core_;
   std::vector<one_run> running_;
   block words_;  // of eager runs, which take turns
-  block arrivals_;
+  block taken_;
   stream_order order_;
 };
 

@@ -35,7 +35,8 @@
 #include "reprise/replay/stage_inputs.hpp"
 #include "reprise/tap/bring_plan.hpp"
 #include "reprise/tap/move_span.hpp"
-#include "reprise/tap/publish_rows.hpp"
+#include "reprise/tap/publish_taken.hpp"
+#include "reprise/tap/take_rows.hpp"
 #include "tests/ops/bench.hpp"
 #include "tests/ops/every_training_kernel.hpp"
 #include "tests/sdm/every_sdm_kernel.hpp"
@@ -232,7 +233,7 @@ void run_switches(Runner& with) {
 
 template <class Runner>
 void run_staging(Runner& with) {
-  constexpr std::size_t slot_bytes = stage_header_bytes + 96;
+  constexpr std::size_t slot_bytes = stage_header_bytes(96) + 96;
   std::vector<std::uint8_t> ring(2 * slot_bytes);
   for (std::size_t i = 0; i < ring.size(); ++i) ring[i] = static_cast<std::uint8_t>(i * 31);
   const std::uint64_t there = 0b101;  // the second of three segments is not
@@ -262,12 +263,14 @@ void run_publishing(Runner& with) {
   const std::vector<std::int64_t> limit{2};
   const std::vector<std::uint64_t> plan{112, 128, 64, 1, 3, 9, 8, 0, 2, 0, 1, 3, 1};
   std::vector<std::uint8_t> ring(128, 0xee);
-  std::vector<std::uint64_t> publications(2);
-  std::vector<std::uint64_t> arrivals{0};
-  with.run(publish_rows, read<std::uint8_t>{all(source)}, read<std::int64_t>{all(limit)},
+  std::vector<std::uint64_t> taken{0};
+  with.run(take_rows, read<std::uint8_t>{all(source)}, read<std::int64_t>{all(limit)},
            read<std::uint64_t>{all(plan)}, write<std::uint8_t>{all(ring)},
-           write<std::uint64_t>{all(publications)}, inout<std::uint64_t>{all(arrivals)},
-           std::uint64_t{0}, std::uint64_t{5}, std::uint64_t{20});
+           write<std::uint64_t>{all(taken)}, std::uint64_t{0}, std::uint64_t{5}, std::uint64_t{20});
+  std::vector<std::uint64_t> publications(2);
+  taken[0] = publication::word(3, 5, 60, false);
+  with.run(publish_taken, read<std::uint64_t>{all(plan)}, inout<std::uint64_t>{all(taken)},
+           write<std::uint64_t>{all(publications)});
   const std::vector<std::uint64_t> slots{0, plan_to_bring(1, 3)};
   const std::vector<std::uint64_t> plans{1, 2, 3, 4, 5, 6, 7, 8};
   std::vector<std::uint64_t> brought(4);

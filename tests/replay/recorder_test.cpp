@@ -122,7 +122,7 @@ TEST_P(recorder_test, bytes_are_exact_and_come_back) {
   const std::size_t pinned = device_ref{on.opened}.pinned_bytes();
   {
     const recorded done = maker.record(on.work, scaled.what, {scaled.x.from_host(ones)});
-    constexpr std::size_t ring = input_ring::most_slots * (stage_header_bytes + 256) + 8;
+    constexpr std::size_t ring = input_ring::most_slots * (stage_header_bytes(256) + 256) + 8;
     const recording_bytes bytes = done.made->bytes_by_owner();
     EXPECT_EQ(bytes.buffers + bytes.workspaces, std::size_t{64} * 1024) << "one small slab";
     EXPECT_EQ(bytes.pinned, ring) << "slots of the least size";

@@ -84,7 +84,7 @@ TEST_P(graph_cases, of_no_point_at_all_are_the_steps_own_recording) {
   EXPECT_EQ(eye.counts().steps, 16U) << "those of the step's own recording too";
   std::set<std::size_t> nodes;
   for (const auto& one : cache.report().recordings) nodes.insert(one.nodes);
-  EXPECT_EQ(nodes, (std::set<std::size_t>{bare, bare + 9}));
+  EXPECT_EQ(nodes, (std::set<std::size_t>{bare, bare + 10}));
 }
 
 // A prefill fires all that is watched, whatever is enabled for the steps that replay; rows that
@@ -210,7 +210,7 @@ TEST_P(graph_cases, T20_a_point_is_one_kernel_and_nothing_waits_for_the_host) {
   EXPECT_EQ(calls[seam_call::host_call], 0U);
   on.run(cache, model, x);
   const auto nodes = [](const replay_cache& of) { return of.report().recordings.front().nodes; };
-  EXPECT_EQ(nodes(cache), nodes(plain) + 37) << "and one that brings the plan";
+  EXPECT_EQ(nodes(cache), nodes(plain) + 38) << "and two: the plan is brought, and what was taken is said";
   eye.flush();
   EXPECT_EQ(eye.counts().published, 72U);
 }

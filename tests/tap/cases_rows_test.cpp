@@ -1,7 +1,7 @@
 // What the field has met with rows: given to the wrong request, padding, tables that lie.
 #include <random>
 
-#include "reprise/tap/publish_rows.hpp"
+#include "reprise/tap/take_rows.hpp"
 #include "tests/support/observe.hpp"
 #include "tests/tap/support.hpp"
 
@@ -97,7 +97,7 @@ TEST_P(row_cases, T14_padding_is_named_or_left_out_and_planned_so) {
 class row_tables : public test::monitored {
  protected:
   // Rows of 16 bytes; what was published, and the whole ring behind it.
-  std::pair<std::uint64_t, std::vector<std::uint8_t>> published(
+  std::pair<std::uint64_t, std::vector<std::uint8_t>> taken_of(
       const std::vector<std::int64_t>& table, std::uint64_t most) {
     constexpr std::size_t capacity = 128;
     std::vector<std::uint64_t> words(descriptor_words, 0);
@@ -114,24 +114,24 @@ class row_tables : public test::monitored {
     const buffer<std::uint8_t> source{memory, rows.size(), on.work};
     const buffer<std::uint64_t> plan{memory, words.size(), on.work};
     const buffer<std::uint8_t> ring{memory, capacity, on.work};
-    const buffer<std::uint64_t> arrivals{memory, 1, on.work};
-    const pinned<std::uint64_t> word{on.opened, 1};
-    word[0] = 0;
+    const buffer<std::uint64_t> taken{memory, 1, on.work};
     const auto up = [&]<class T>(const std::vector<T>& from, const buffer<T>& to) {
       copy(on.work, read<T>{view<const T>{from.data(), from.size()}}, write<T>{to});
     };
     up(rows, source);
     up(words, plan);
-    up(std::vector<std::uint64_t>{0}, arrivals);
+    up(std::vector<std::uint64_t>{0}, taken);
     up(std::vector<std::uint8_t>(capacity, 0), ring);
-    launch(on.work, publish_rows, read(source), read<std::int64_t>{view<const std::int64_t>{}},
-           read(plan), write<std::uint8_t>{ring}, write<std::uint64_t>{word}, inout(arrivals),
-           std::uint64_t{0}, std::uint64_t{3}, std::uint64_t{16});
+    launch(on.work, take_rows, read(source), read<std::int64_t>{view<const std::int64_t>{}},
+           read(plan), write<std::uint8_t>{ring}, write<std::uint64_t>{taken}, std::uint64_t{0},
+           std::uint64_t{3}, std::uint64_t{16});
     std::vector<std::uint8_t> back(capacity);
     copy(on.work, read<std::uint8_t>{ring},
          write<std::uint8_t>{view<std::uint8_t>{back.data(), capacity}});
+    std::uint64_t word = 0;
+    copy(on.work, read<std::uint64_t>{taken}, write<std::uint64_t>{view<std::uint64_t>{&word, 1}});
     on.work.synchronize();
-    return {word[0], back};
+    return {word, back};
   }
   static bool clamped(std::uint64_t word) { return (word & publication::clamped) != 0; }
 };
@@ -142,7 +142,7 @@ TEST_P(row_tables, T17_that_lie_are_cut_to_what_is_there_and_it_is_said) {
     return static_cast<std::uint8_t>(row * 16 + i + 1);
   };
   {
-    const auto [word, ring] = published({2, 3, 1, 0, 2}, 64);
+    const auto [word, ring] = taken_of({2, 3, 1, 0, 2}, 64);
     EXPECT_EQ(word, publication::word(5, 3, 48, false));
     for (std::size_t i = 0; i < 16; ++i) {
       EXPECT_EQ(ring[96 + i], of_row(3, i));
@@ -151,18 +151,18 @@ TEST_P(row_tables, T17_that_lie_are_cut_to_what_is_there_and_it_is_said) {
       EXPECT_EQ(ring[16 + i], 0);
     }
   }
-  EXPECT_EQ(published({0}, 64).first, publication::word(5, 3, 0, false)) << "no rows: zero bytes";
-  EXPECT_EQ(published({-1}, 64).first, 0U) << "off: nothing";
-  EXPECT_EQ(published({1000, 0, 1}, 64).first, publication::word(5, 3, 16, true));
-  EXPECT_EQ(published({-2, 0, 1}, 64).first, publication::word(5, 3, 0, true));
-  EXPECT_EQ(published({1, 2, 5}, 64).first, publication::word(5, 3, 32, true));
-  EXPECT_EQ(published({1, 9, 1}, 64).first, publication::word(5, 3, 0, true));
-  EXPECT_EQ(published({1, -1, 1}, 64).first, publication::word(5, 3, 0, true));
-  EXPECT_EQ(published({1, 0, -4}, 64).first, publication::word(5, 3, 0, true));
-  EXPECT_EQ(published({1, 0, 4}, 32).first, publication::word(5, 3, 32, true)) << "reserved";
-  EXPECT_EQ(published({1, std::numeric_limits<std::int64_t>::max(), 1}, 64).first,
+  EXPECT_EQ(taken_of({0}, 64).first, publication::word(5, 3, 0, false)) << "no rows: zero bytes";
+  EXPECT_EQ(taken_of({-1}, 64).first, 0U) << "off: nothing";
+  EXPECT_EQ(taken_of({1000, 0, 1}, 64).first, publication::word(5, 3, 16, true));
+  EXPECT_EQ(taken_of({-2, 0, 1}, 64).first, publication::word(5, 3, 0, true));
+  EXPECT_EQ(taken_of({1, 2, 5}, 64).first, publication::word(5, 3, 32, true));
+  EXPECT_EQ(taken_of({1, 9, 1}, 64).first, publication::word(5, 3, 0, true));
+  EXPECT_EQ(taken_of({1, -1, 1}, 64).first, publication::word(5, 3, 0, true));
+  EXPECT_EQ(taken_of({1, 0, -4}, 64).first, publication::word(5, 3, 0, true));
+  EXPECT_EQ(taken_of({1, 0, 4}, 32).first, publication::word(5, 3, 32, true)) << "reserved";
+  EXPECT_EQ(taken_of({1, std::numeric_limits<std::int64_t>::max(), 1}, 64).first,
             publication::word(5, 3, 0, true));
-  const auto [word, ring] = published({2, 0, 1, 2, 9}, 48);
+  const auto [word, ring] = taken_of({2, 0, 1, 2, 9}, 48);
   EXPECT_TRUE(clamped(word));
   EXPECT_EQ(publication::bytes_of(word), 48U);
   EXPECT_EQ(ring[16], 0) << "nothing behind what was reserved";

@@ -5,7 +5,9 @@
 
 #include "reprise/device/cpu_call.hpp"
 #include "reprise/kernel/registry.hpp"
-#include "reprise/tap/publish_rows.hpp"
+#include "reprise/tap/publication_protocol.hpp"
+#include "reprise/tap/publish_taken.hpp"
+#include "reprise/tap/take_rows.hpp"
 
 namespace reprise::test::REPRISE_BODIES {
 
@@ -27,10 +29,12 @@ void write_late_word() {
   fault.late_slot = nullptr;
 }
 
+std::uint64_t rows_are = 0;  // bytes of a row, as the last producer was told
+
 // What this publication meets.
 publication_fault::kind fault_of_this_one() {
   publication_fault& fault = next_fault;
-  if (fault.what == publication_fault::none || fault.n-- != 0) return publication_fault::none;
+  if (fault.what == publication_fault::none || fault.said++ != fault.n) return fault.none;
   return std::exchange(fault.what, publication_fault::none);
 }
 
@@ -73,9 +77,8 @@ void relabel(const said& says, std::uint64_t point, bool other_replay, write<std
                  ring.data() + says[descriptor::position] % says[descriptor::capacity]);
 }
 
-// Into the slots behind its own, and over the payloads that lie there.
-void run_away(const said& says, std::uint64_t word, std::uint64_t more, write<std::uint8_t> ring,
-              write<std::uint64_t> publications) {
+// Over the payloads that lie behind its own.
+void run_over(const said& says, std::uint64_t word, std::uint64_t more, write<std::uint8_t> ring) {
   constexpr std::uint8_t rubbish[payload_alignment] = {0xee, 0xee, 0xee, 0xee};
   const std::uint64_t payload = padded(marker_bytes + publication::bytes_of(word));
   for (std::uint64_t k = 1; k <= more; ++k) {
@@ -83,6 +86,13 @@ void run_away(const said& says, std::uint64_t word, std::uint64_t more, write<st
       const std::uint64_t at = says[descriptor::position] + k * payload + i;
       write_elements(rubbish, payload_alignment, ring.data() + at % says[descriptor::capacity]);
     }
+  }
+}
+
+// Into the slots behind its own.
+void run_away(const said& says, std::uint64_t word, std::uint64_t more,
+              write<std::uint64_t> publications) {
+  for (std::uint64_t k = 1; k <= more; ++k) {
     const std::uint64_t place = says[descriptor::slot] + k;
     const std::uint64_t laps = place / publications.size();
     store_atomically(publications.data() + place % publications.size(), word + laps * one_lap,
@@ -90,24 +100,48 @@ void run_away(const said& says, std::uint64_t word, std::uint64_t more, write<st
   }
 }
 
-void faulty_publish_cpu(cpu_call&, read<std::uint8_t> source, read<std::int64_t> limit,
-                        read<std::uint64_t> plan, write<std::uint8_t> ring,
-                        write<std::uint64_t> publications, inout<std::uint64_t>,
-                        std::uint64_t index, std::uint64_t point, std::uint64_t row_bytes) {
+void faulty_take_cpu(cpu_call& call, read<std::uint8_t> source, read<std::int64_t> limit,
+                     read<std::uint64_t> plan, write<std::uint8_t> ring, write<std::uint64_t> taken,
+                     std::uint64_t index, std::uint64_t point, std::uint64_t row_bytes) {
   using kind = publication_fault::kind;
-  const std::uint64_t word = rows_in_ring(source, limit, plan, ring, index, point, row_bytes);
-  if (word == 0) return;
+  rows_are = row_bytes;
+  take_rows_cpu(call, source, limit, plan, ring, taken, index, point, row_bytes);
+  const std::uint64_t word = *address_of(taken.data());
+  publication_fault& fault = next_fault;
+  if (word == 0 || fault.what == kind::none || fault.taken++ != fault.n) return;
   const said says{plan, index};
-  const pointer_to<std::uint64_t> at = publications.data() + says[descriptor::slot];
-  write_late_word();
-  const kind what = fault_of_this_one();
-  const bool other_replay = what == kind::other_replay;
-  if (other_replay || what == kind::marker_of_other_point) {
+  const bool other_replay = fault.what == kind::other_replay;
+  if (other_replay || fault.what == kind::marker_of_other_point) {
     relabel(says, point, other_replay, ring);
   }
-  const std::uint64_t put = word_under(what, word, row_bytes, address_of(at));
-  if (put != 0) store_atomically(at, put, std::memory_order_release);
-  if (what == kind::run_away) run_away(says, word, next_fault.by, ring, publications);
+  if (fault.what == kind::run_away) run_over(says, word, fault.by, ring);
+}
+
+struct faulty_publisher {
+  read<std::uint64_t> plan;
+  inout<std::uint64_t> words;
+  write<std::uint64_t> publications;
+  std::size_t index;
+
+  std::uint64_t taken() const { return words[index]; }
+  void publish(std::uint64_t word) const {
+    const said says{plan, index};
+    const pointer_to<std::uint64_t> at = publications.data() + says[descriptor::slot];
+    write_late_word();
+    const publication_fault::kind what = fault_of_this_one();
+    const std::uint64_t put = word_under(what, word, rows_are, address_of(at));
+    if (put != 0) store_atomically(at, put, std::memory_order_release);
+    if (what == publication_fault::run_away) run_away(says, word, next_fault.by, publications);
+  }
+  void take_back() const { words[index] = 0; }
+};
+
+void faulty_publish_cpu(cpu_call&, read<std::uint64_t> plan, inout<std::uint64_t> taken,
+                        write<std::uint64_t> publications) {
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    faulty_publisher on{plan, taken, publications, i};
+    publish_one(on);
+  }
 }
 
 }  // namespace
@@ -115,10 +149,13 @@ void faulty_publish_cpu(cpu_call&, read<std::uint8_t> source, read<std::int64_t>
 void add_tap_kernels(kernel_registry& kernels) {
   kernels.add(raise_all, {{device_kind::cpu, "generic", raise_all_cpu},
                           {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(raise_all_cuda)}});
-  kernels.add(publish_rows, {{.device = device_kind::cpu,
-                              .arch = "generic",
-                              .body = faulty_publish_cpu,
-                              .replace = true}});
+  kernels.add(
+      take_rows,
+      {{.device = device_kind::cpu, .arch = "generic", .body = faulty_take_cpu, .replace = true}});
+  kernels.add(publish_taken, {{.device = device_kind::cpu,
+                               .arch = "generic",
+                               .body = faulty_publish_cpu,
+                               .replace = true}});
 }
 
 }  // namespace reprise::test::REPRISE_BODIES

@@ -12,7 +12,7 @@ inline constexpr kernel<void(inout<float> x, float by)> raise_all{"test_raise_al
 void raise_all_cpu(cpu_call&, inout<float>, float);
 void raise_all_cuda(cuda_call&, inout<float>, float);
 
-// In the place of publish_rows on the CPU: the same, but for what `next_fault` says.
+// In the place of take_rows and publish_taken on the CPU: the same, but for what `next_fault` says.
 void add_tap_kernels(kernel_registry& kernels);
 
 }  // namespace reprise::test::REPRISE_BODIES
@@ -35,6 +35,7 @@ struct publication_fault {
   } what;
   std::uint64_t n = 0;
   std::uint64_t by = 1;
+  std::uint64_t taken = 0, said = 0;  // since: rows, and words
   // Of what is delayed.
   std::uint64_t* late_slot = nullptr;
   std::uint64_t late_word = 0;

@@ -1,11 +1,12 @@
 // An exhaustive model of the publication protocol: its threads run in every order, and every load
-// may find any store that the fences allow.
+// may find any store that the orders allow.
 //
 // Memory is a history of stores for each word. A thread has a view: how far it has come in each
 // history, and it finds no store older than that. A release store carries its thread's view, an
-// acquire load takes over what it carries, a read-modify-write finds the newest and hands on what
-// it found (release sequences). What a store carries at the scope of the device alone is nothing to
-// the host. The protocol itself is the template that the CUDA body runs.
+// acquire load takes over what it carries. What a store carries at the scope of the device alone is
+// nothing to the host. The publisher begins behind all blocks of all producers, with the views of
+// them all: that is what an edge of a graph gives. The protocol itself is the template that the
+// CUDA body runs.
 #pragma once
 
 #include <algorithm>
@@ -26,31 +27,42 @@ class publication_model {
   // What a weaker implementation would do.
   struct setup {
     publication_orders orders{};
-    unsigned blocks = 3;
+    unsigned producers = 2;
+    unsigned blocks = 2;  // of each
     unsigned launches = 1;
-    bool first_publishes = false;  // instead of the last
-    bool keeps_arrivals = false;   // the counter is not set back
+    bool second_is_off = false;  // the first producer runs in the first launch alone
+    bool waits = true;           // the publisher, for the producers
+    bool takes_back = true;
   };
   struct verdict {
     std::uint64_t states = 0;    // that were come to, each once
     std::uint64_t runs = 0;      // of them, those in which all is done
-    std::uint64_t early = 0;     // the host saw the word before the bytes
-    std::uint64_t complete = 0;  // runs in which every launch published once
+    std::uint64_t early = 0;     // the host saw a word before the bytes
+    std::uint64_t complete = 0;  // runs in which every producer that ran was said once
   };
 
   explicit publication_model(const setup& how) : how_{how} {}
   verdict explore() {
     state begin;
     for (auto& history : begin.memory) history.push_back({0, {}, true});
-    begin.threads.resize(how_.blocks + 1);  // the host last
+    begin.threads.resize(producing() + 2);  // the publisher and the host last
+    for (std::size_t t = 0; t < producing(); ++t) begin.threads[t].done = is_off(t, 0);
     go_on(begin);
     return found_;
   }
 
  private:
-  static constexpr std::size_t most_blocks = 4;
-  static constexpr std::size_t arrivals = most_blocks, word = most_blocks + 1;
-  static constexpr std::size_t words = most_blocks + 2;  // the bytes of each block come first
+  static constexpr std::size_t most_producers = 2, most_blocks = 2;
+  static constexpr std::size_t bytes_at(std::size_t producer, std::size_t block) {
+    return producer * most_blocks + block;
+  }
+  static constexpr std::size_t taken_at(std::size_t producer) {
+    return most_producers * most_blocks + producer;
+  }
+  static constexpr std::size_t word_at(std::size_t producer) {
+    return taken_at(most_producers) + producer;
+  }
+  static constexpr std::size_t words = most_producers * (most_blocks + 2);
   static constexpr unsigned looks = 2;
 
   using view = std::array<unsigned, words>;
@@ -71,44 +83,63 @@ class publication_model {
     unsigned published = 0;
   };
 
-  enum class op : std::uint8_t { write_bytes, arrive, clear, publish, look, read_bytes };
+  std::size_t producing() const { return std::size_t{how_.producers} * how_.blocks; }
+  bool is_off(std::size_t t, unsigned launch) const {
+    return how_.second_is_off && launch == 1 && t < how_.blocks;
+  }
+
+  enum class op : std::uint8_t { write, read, publish, look };
   struct wanted {
     op what;
     std::size_t at;
+    unsigned value = 0;  // of a write
   };
 
   // A thread runs from its beginning on what it found so far, up to its next operation.
   struct replayed {
     const std::vector<unsigned>& results;
     std::size_t next = 0;
-    unsigned ask(op what, std::size_t at) {
-      if (next == results.size()) throw wanted{what, at};
+    unsigned ask(op what, std::size_t at, unsigned value = 0) {
+      if (next == results.size()) throw wanted{what, at, value};
       return results[next++];
     }
   };
-  struct model_atomics {
+  struct model_publisher {
     replayed& by;
     const setup& how;
-    unsigned arrive() const {
-      const unsigned before = by.ask(op::arrive, arrivals);
-      if (!how.first_publishes) return before;
-      return before == 0 ? how.blocks - 1 : 0;
+    std::size_t producer;
+    std::uint64_t taken() const { return by.ask(op::read, taken_at(producer)); }
+    void publish(std::uint64_t word) const {
+      by.ask(op::publish, word_at(producer), static_cast<unsigned>(word));
     }
-    void clear_arrivals() const {
-      if (!how.keeps_arrivals) by.ask(op::clear, arrivals);
+    void take_back() const {
+      if (how.takes_back) by.ask(op::write, taken_at(producer), 0);
     }
-    void publish() const { by.ask(op::publish, word); }
   };
 
-  static constexpr unsigned not_written = 0;
+  void block_program(replayed& by, std::size_t t, unsigned launch) const {
+    const std::size_t producer = t / how_.blocks, block = t % how_.blocks;
+    by.ask(op::write, bytes_at(producer, block), launch + 1);
+    if (block == 0) by.ask(op::write, taken_at(producer), launch + 1);
+  }
 
-  bool host_program(replayed& by, unsigned launch) {
-    for (unsigned i = 0; i < looks; ++i) {
-      if (by.ask(op::look, word) != launch + 1) continue;
-      for (std::size_t b = 0; b < how_.blocks; ++b) {
-        if (by.ask(op::read_bytes, b) != launch + 1) return false;
+  void publisher_program(replayed& by) const {
+    for (std::size_t p = 0; p < how_.producers; ++p) {
+      model_publisher on{by, how_, p};
+      publish_one(on);
+    }
+  }
+
+  // False: a word of this launch was there, and not all of its bytes.
+  bool host_program(replayed& by, unsigned launch) const {
+    for (std::size_t p = 0; p < how_.producers; ++p) {
+      for (unsigned i = 0; i < looks; ++i) {
+        if (by.ask(op::look, word_at(p)) != launch + 1) continue;
+        for (std::size_t b = 0; b < how_.blocks; ++b) {
+          if (by.ask(op::read, bytes_at(p, b)) != launch + 1) return false;
+        }
+        break;
       }
-      return true;
     }
     return true;
   }
@@ -140,18 +171,22 @@ class publication_model {
     if (!known_.insert(print_of(now)).second) return;
     ++found_.states;
     bool all_done = true;
+    bool produced = true;
     for (std::size_t t = 0; t < now.threads.size(); ++t) {
       if (now.threads[t].done) continue;
       all_done = false;
+      if (t < producing()) produced = false;
+      if (t == producing() && !produced && how_.waits) continue;
       step(now, t);
     }
     if (!all_done) return;
     if (now.launch + 1 < how_.launches) return next_launch(now);
     ++found_.runs;
-    if (now.published == how_.launches) ++found_.complete;
+    const unsigned off = how_.second_is_off && how_.launches > 1 ? 1 : 0;
+    if (now.published == how_.launches * how_.producers - off) ++found_.complete;
   }
 
-  // The next launch of the node comes behind all of this one; the host goes on from what it saw.
+  // The next launch comes behind all of this one; the host goes on from what it saw.
   void next_launch(state now) {
     view all{};
     for (std::size_t t = 0; t + 1 < now.threads.size(); ++t) join(all, now.threads[t].seen);
@@ -159,20 +194,25 @@ class publication_model {
     for (thread& one : now.threads) one = {{}, all, false};
     now.threads.back().seen = host;
     ++now.launch;
+    for (std::size_t t = 0; t < producing(); ++t) now.threads[t].done = is_off(t, now.launch);
     go_on(now);
   }
 
-  void step(const state& now, std::size_t t) {
-    const bool is_host = t + 1 == now.threads.size();
+  void step(state now, std::size_t t) {
+    const bool is_publisher = t == producing();
+    const bool is_host = t == producing() + 1;
+    if (is_publisher && how_.waits && now.threads[t].results.empty()) {
+      for (std::size_t p = 0; p < producing(); ++p) join(now.threads[t].seen, now.threads[p].seen);
+    }
     replayed by{now.threads[t].results};
     wanted next{};
     try {
       if (is_host) {
         if (!host_program(by, now.launch)) ++found_.early;
+      } else if (is_publisher) {
+        publisher_program(by);
       } else {
-        by.ask(op::write_bytes, t);
-        model_atomics on{by, how_};
-        publish_when_last(on, how_.blocks);
+        block_program(by, t, now.launch);
       }
       state after = now;
       after.threads[t].done = true;
@@ -185,17 +225,15 @@ class publication_model {
 
   void perform(const state& now, std::size_t t, const wanted& next, bool is_host) {
     switch (next.what) {
-      case op::write_bytes: return put(now, t, next.at, now.launch + 1, std::memory_order_relaxed);
-      case op::clear: return put(now, t, next.at, 0, std::memory_order_relaxed);
+      case op::write: return put(now, t, next.at, next.value, std::memory_order_relaxed);
       case op::publish: {
         state counted = now;
         ++counted.published;
-        return put(counted, t, next.at, now.launch + 1, how_.orders.publish,
+        return put(counted, t, next.at, next.value, how_.orders.publish,
                    how_.orders.publishes_to_system);
       }
-      case op::arrive: return add(now, t, next.at);
       case op::look:
-      case op::read_bytes: break;
+      case op::read: break;
     }
     const bool acquires = next.what == op::look && is_acquire(how_.orders.look);
     const auto& history = now.memory[next.at];
@@ -219,20 +257,6 @@ class publication_model {
     carries[at] = me.seen[at];
     after.memory[at].push_back({value, carries, to_system});
     me.results.push_back(0);
-    go_on(after);
-  }
-
-  void add(const state& now, std::size_t t, std::size_t at) {
-    state after = now;
-    thread& me = after.threads[t];
-    const store newest = after.memory[at].back();
-    me.seen[at] = static_cast<unsigned>(after.memory[at].size());
-    if (is_acquire(how_.orders.arrive)) join(me.seen, newest.carries);
-    view carries = newest.carries;
-    if (is_release(how_.orders.arrive)) join(carries, me.seen);
-    carries[at] = me.seen[at];
-    after.memory[at].push_back({newest.value + 1, carries, false});
-    me.results.push_back(newest.value);
     go_on(after);
   }
 

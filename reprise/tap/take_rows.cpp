@@ -1,12 +1,10 @@
-#include "reprise/tap/publish_rows.hpp"
+#include "reprise/tap/take_rows.hpp"
 
 #include <algorithm>
-#include <atomic>
 
 #include "reprise/base/mutant.hpp"
 #include "reprise/device/cpu_call.hpp"
 #include "reprise/kernel/registry.hpp"
-#include "reprise/tap/publication_protocol.hpp"
 
 namespace reprise::REPRISE_BODIES {
 
@@ -24,17 +22,17 @@ void put_payload(write<std::uint8_t> ring, std::uint64_t at, std::uint64_t capac
 
 }  // namespace
 
-std::uint64_t rows_in_ring(read<std::uint8_t> source, read<std::int64_t> limit,
-                           read<std::uint64_t> plan, write<std::uint8_t> ring, std::uint64_t index,
-                           std::uint64_t point, std::uint64_t row_bytes) {
+void take_rows_cpu(cpu_call&, read<std::uint8_t> source, read<std::int64_t> limit,
+                   read<std::uint64_t> plan, write<std::uint8_t> ring, write<std::uint64_t> taken,
+                   std::uint64_t index, std::uint64_t point, std::uint64_t row_bytes) {
   const auto says = [&](std::size_t word) {
     return std::uint64_t{plan[index * descriptor_words + word]};
   };
   const std::uint64_t table = says(descriptor::table);
-  if (table == 0 || table >= plan.size()) return 0;
+  if (table == 0 || table >= plan.size()) return;
   const table_count count =
       count_within(static_cast<std::int64_t>(std::uint64_t{plan[table]}), table, plan.size());
-  if (count.off) return 0;
+  if (count.off) return;
   const std::uint64_t source_rows = row_bytes == 0 ? 0 : source.size() / row_bytes;
   const std::uint64_t capacity = says(descriptor::capacity);
   const std::uint64_t most = says(descriptor::most);
@@ -65,24 +63,12 @@ std::uint64_t rows_in_ring(read<std::uint8_t> source, read<std::int64_t> limit,
   // The drain copies whole units of 16 bytes.
   const std::uint8_t zeros[payload_alignment] = {};
   write_elements(zeros, padded(at + bytes) - (at + bytes), ring.data() + (at + bytes) % capacity);
-  return publication::word(says(descriptor::tag), point, bytes, clamped);
+  taken[0] = publication::word(says(descriptor::tag), point, bytes, clamped);
 }
 
-// One block, which is the last to arrive where no launch has left its blocks behind.
-void publish_rows_cpu(cpu_call&, read<std::uint8_t> source, read<std::int64_t> limit,
-                      read<std::uint64_t> plan, write<std::uint8_t> ring,
-                      write<std::uint64_t> publications, inout<std::uint64_t> arrivals,
-                      std::uint64_t index, std::uint64_t point, std::uint64_t row_bytes) {
-  const std::uint64_t word = rows_in_ring(source, limit, plan, ring, index, point, row_bytes);
-  if (word == 0 || arrivals[0] != 0) return;
-  arrivals[0] = 0;
-  const std::uint64_t slot = plan[index * descriptor_words + descriptor::slot];
-  store_atomically(publications.data() + slot, word, published_with.publish);
-}
-
-void add_publish_rows(kernel_registry& registry) {
-  registry.add(publish_rows, {{device_kind::cpu, "generic", publish_rows_cpu},
-                              {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(publish_rows_cuda)}});
+void add_take_rows(kernel_registry& registry) {
+  registry.add(take_rows, {{device_kind::cpu, "generic", take_rows_cpu},
+                           {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(take_rows_cuda)}});
 }
 
 }  // namespace reprise::REPRISE_BODIES
