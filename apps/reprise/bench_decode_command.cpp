@@ -24,6 +24,7 @@ struct command_line {
   std::string device = "auto";
   int threads = 0;
   std::string config;
+  std::string watch;
   bench::decode_bench_options options;
   output_options output;
 };
@@ -35,9 +36,11 @@ std::string model_text(const command_line& typed) {
 std::string command_text(const command_line& typed, device_ref device) {
   std::string text = fmt::format("reprise bench decode --device {}", device.name());
   if (!typed.config.empty()) text += " --config " + typed.config;
-  return text + fmt::format(" --batch-sizes {} --tokens {} --context {}",
-                            fmt::join(typed.options.batch_sizes, ","), typed.options.tokens,
-                            typed.options.context);
+  text += fmt::format(" --batch-sizes {} --tokens {} --context {}",
+                      fmt::join(typed.options.batch_sizes, ","), typed.options.tokens,
+                      typed.options.context);
+  if (typed.options.watch) text += fmt::format(" --watch '{}'", *typed.options.watch);
+  return text;
 }
 
 std::string gigabytes(std::size_t bytes) {
@@ -61,6 +64,29 @@ void print_report(std::FILE* to, const decode_bench_report& report, device_ref d
                fmt::format("{:.2f}", row.replayed.step_us.median / row.floor_us),
                gigabytes(row.weight_bytes), gigabytes(row.kv_bytes));
   }
+  for (const decode_row& row : report.rows) {
+    if (!row.watched) continue;
+    const bench::watched_decode& seen = *row.watched;
+    fmt::print(to,
+               "  batch {}, {} points on in every other step: {} us on, {} off; on adds {:.1f} us "
+               "({:.1f} to {:.1f})\n",
+               row.batch, seen.points, shown_us(seen.on_us.median), shown_us(seen.off_us.median),
+               seen.adds_us.median, seen.adds_us.low, seen.adds_us.high);
+  }
+}
+
+nlohmann::json watched_json(const decode_row& row) {
+  if (!row.watched) return nullptr;
+  const bench::watched_decode& seen = *row.watched;
+  return {{"points", seen.points},
+          {"on_us", as_json(seen.on_us)},
+          {"off_us", as_json(seen.off_us)},
+          {"adds_us", seen.adds_us.median},
+          {"adds_us_interval", {seen.adds_us.low, seen.adds_us.high}},
+          {"records", seen.records},
+          {"steps", as_json(seen.steps.counts)},
+          {"planned", as_json(seen.steps.planned)},
+          {"tokens_equal", seen.equal}};
 }
 
 nlohmann::json row_json(const decode_row& row) {
@@ -75,7 +101,8 @@ nlohmann::json row_json(const decode_row& row) {
       {"steps", {{"eager", as_json(row.eager.counts)}, {"replayed", as_json(row.replayed.counts)}}},
       {"planned",
        {{"eager", as_json(row.eager.planned)}, {"replayed", as_json(row.replayed.planned)}}},
-      {"tokens_equal", row.equal}};
+      {"tokens_equal", row.equal},
+      {"watched", watched_json(row)}};
 }
 
 nlohmann::json report_json(const decode_bench_report& report, device_ref device,
@@ -102,6 +129,7 @@ void run(command_line& typed, int& exit_code) {
   } else {
     typed.options.config = typed.config;
   }
+  if (!typed.watch.empty()) typed.options.watch = typed.watch;
   const device opened = open_device(typed.device, {.threads = typed.threads, .counts = nullptr});
   std::FILE* const people = typed.output.people();
   progress_line line{people, typed.output.quiet};
@@ -136,6 +164,9 @@ void add_bench_decode(verb_ref bench, int& exit_code) {
   verb.add_option("--context", t.options.context, "tokens of each prompt [128]")
       .option_text("N")
       .range(1, std::int64_t{1} << 24);
+  verb.add_option("--watch", t.watch,
+                  "also with these points on in every other step, such as resid_pre:*")
+      .option_text("SPEC");
   verb.add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")
       .option_text("NAME");
   verb.add_option("--threads", t.threads, "of the cpu [all]").option_text("N").range(1, 1024);

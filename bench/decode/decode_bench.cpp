@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "reprise/base/error.hpp"
+#include "reprise/tap/monitor.hpp"
 #include "workloads/decode/batching.hpp"
 #include "workloads/decode/decode.hpp"
 
@@ -26,6 +27,7 @@ std::int64_t steps_of(const decode_bench_options& options) {
 }
 
 void require(const decode_bench_options& options) {
+  if (options.watch) point_set{options.watch->c_str()};  // throws where it is none
   const auto fits = [](std::int64_t size) { return size >= 1 && size <= most_requests; };
   if (options.batch_sizes.empty() || !std::ranges::all_of(options.batch_sizes, fits)) {
     throw usage_error{fmt::format("--batch-sizes must be whole numbers from 1 to {}, such as 1,32",
@@ -101,10 +103,30 @@ step_counts planned_counts(std::int64_t batch, std::int64_t steps, bool record) 
   return planned;
 }
 
-// Decodes one batch to its end; fills `tokens` with what it said.
+using said = std::vector<std::vector<std::int32_t>>;  // by request
+
+// Decodes one batch to its end, and gives what it said.
+said decode_batch(stream_ref stream, const llama& model, std::int64_t batch, replay_cache& cache,
+                  const decode_bench_options& options, decode::step_listener on_step,
+                  decode::row_listener on_rows = {}) {
+  decode::batch_runner runner{stream,
+                              model,
+                              cache,
+                              {.sizes = {batch},
+                               .max_tokens = steps_of(options) + 1,  // prefill gives the first
+                               .sampling = {},
+                               .on_step = std::move(on_step),
+                               .on_rows = std::move(on_rows)}};
+  std::vector<request> requests = requests_of(batch, options.context, model.config);
+  runner.run(requests, [](std::size_t, const request&) {});
+  cache.drain();
+  said tokens;
+  for (request& done : requests) tokens.push_back(std::move(done.generated));
+  return tokens;
+}
+
 decode_way measure(stream_ref stream, const llama& model, std::int64_t batch, bool record,
-                   const decode_bench_options& options, const progress& tell,
-                   std::vector<std::vector<std::int32_t>>& tokens) {
+                   const decode_bench_options& options, const progress& tell, said& tokens) {
   const std::string what = fmt::format("batch {}, {}", batch, record ? "replayed" : "eager");
   const auto steps = static_cast<std::size_t>(steps_of(options));
   std::vector<double> us;
@@ -114,21 +136,59 @@ decode_way measure(stream_ref stream, const llama& model, std::int64_t batch, bo
     tell(what, ++step, steps);
   };
   tell(what, 0, steps);
-
   replay_cache cache{stream.device(), {.record = record}};
-  decode::batch_runner runner{stream,
-                              model,
-                              cache,
-                              {.sizes = {batch},
-                               .max_tokens = steps_of(options) + 1,  // prefill gives the first
-                               .sampling = {},
-                               .on_step = on_step}};
-  std::vector<request> requests = requests_of(batch, options.context, model.config);
-  runner.run(requests, [](std::size_t, const request&) {});
-  cache.drain();
-  for (request& done : requests) tokens.push_back(std::move(done.generated));
+  tokens = decode_batch(stream, model, batch, cache, options, on_step);
   return {spread_of(std::move(us)), cache.counts(),
           planned_counts(batch, steps_of(options), record)};
+}
+
+// Every other step has its points on, so what drifts is in both halves alike. The first two of
+// them record, and prefills are watched throughout, as those of `decode --watch` are.
+watched_decode measure_watched(stream_ref stream, const llama& model, std::int64_t batch,
+                               const decode_bench_options& options, const progress& tell,
+                               const said& expected) {
+  const std::string what = fmt::format("batch {}, watched", batch);
+  const auto steps = static_cast<std::size_t>(steps_of(options));
+  monitor eye{stream.device()};
+  eye.watch({point_set{options.watch->c_str()}, row_mode::last()});
+  std::uint64_t records = 0;
+  eye.deliver_to([&](const tap_record&) { ++records; });
+  replay_cache cache{stream.device()};
+  cache.observe(eye.observer());
+
+  std::size_t step = 0;
+  const auto is_on = [&] { return step % 2 == 0; };
+  std::vector<double> on_us, off_us;
+  const auto on_step = [&](const decode::step_time& timed) {
+    if (step >= static_cast<std::size_t>(steps_before))
+      (is_on() ? on_us : off_us).push_back(timed.us);
+    tell(what, ++step, steps);
+  };
+  const auto on_rows = [&](std::span<const request_rows> rows) {
+    eye.enable(is_on() ? point_set::all() : point_set::none());
+    eye.plan_step(rows);
+  };
+  tell(what, 0, steps);
+  watched_decode made;
+  const said tokens = decode_batch(stream, model, batch, cache, options, on_step, on_rows);
+  eye.flush();
+  made.equal = tokens == expected;
+  for (const point_counts& one : eye.counts().points) made.points += one.planned != 0 ? 1 : 0;
+  made.records = records;
+  // Of each request a row for each point: of its prefill, and of every other step.
+  made.expected = made.points * static_cast<std::uint64_t>(batch) * (1 + (steps + 1) / 2);
+  std::vector<double> adds;
+  for (std::size_t i = 0; i < std::min(on_us.size(), off_us.size()); ++i) {
+    adds.push_back(on_us[i] - off_us[i]);
+  }
+  made.adds_us = median_interval_of(std::move(adds));
+  made.on_us = spread_of(std::move(on_us));
+  made.off_us = spread_of(std::move(off_us));
+  made.steps.counts = cache.counts();
+  made.steps.planned = planned_counts(batch, steps_of(options), true);
+  ++made.steps.planned.captured;  // with its points, and without
+  --made.steps.planned.replayed;
+  return made;
 }
 
 std::string text_of(const step_counts& counts) {
@@ -152,7 +212,21 @@ std::string decode_bench_report::failure() const {
           "before reading them",
           row.batch, text_of(way->counts), text_of(way->planned));
     }
-    if (!row.equal) {
+    if (const auto& seen = row.watched; seen) {
+      if (!seen->steps.as_planned()) {
+        return fmt::format(
+            "batch {}: watched steps ran as {}, planned {}; its figures are of something else, so "
+            "mend that before reading them",
+            row.batch, text_of(seen->steps.counts), text_of(seen->steps.planned));
+      }
+      if (seen->points == 0 || seen->records != seen->expected) {
+        return fmt::format(
+            "batch {}: {} points gave {} records, and {} were to come; give --watch points that "
+            "the model marks, such as resid_pre:*",
+            row.batch, seen->points, seen->records, seen->expected);
+      }
+    }
+    if (!row.equal || (row.watched && !row.watched->equal)) {
       return fmt::format(
           "batch {}: replayed steps gave other tokens than eager ones; find the step with "
           "`reprise run decode --verify`",
@@ -192,11 +266,14 @@ decode_bench_report run_decode_bench(device_ref device, const decode_bench_optio
   for (const std::int64_t batch : options.batch_sizes) {
     decode_row row;
     row.batch = batch;
-    std::vector<std::vector<std::int32_t>> eager;
-    std::vector<std::vector<std::int32_t>> replayed;
+    said eager;
+    said replayed;
     row.eager = measure(work, model, batch, false, options, tell, eager);
     row.replayed = measure(work, model, batch, true, options, tell, replayed);
     row.equal = eager == replayed;
+    if (options.watch) {
+      row.watched = measure_watched(work, model, batch, options, tell, eager);
+    }
     row.weight_bytes = weight_bytes(model, batch);
     row.kv_bytes = kv_bytes(model, batch, options);
     row.floor_us =

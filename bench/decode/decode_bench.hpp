@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bench/measure/copy_rate.hpp"
+#include "bench/measure/median_interval.hpp"
 #include "bench/measure/progress.hpp"
 #include "bench/measure/spread.hpp"
 #include "reprise/device/device.hpp"
@@ -26,6 +27,8 @@ struct decode_bench_options {
   std::vector<std::int64_t> batch_sizes{1, 32};
   std::int64_t tokens = 64;    // steps that are measured, for each batch size and way
   std::int64_t context = 128;  // tokens of each prompt, which the steps attend to
+  // Points of which the last row of each request is taken, in every other step of a run of its own.
+  std::optional<std::string> watch;
 };
 
 // One way of running the steps of one batch.
@@ -37,11 +40,24 @@ struct decode_way {
   bool as_planned() const;
 };
 
+// Replayed steps in pairs: one with points on, and its neighbour with none.
+struct watched_decode {
+  std::uint64_t points = 0;
+  spread on_us;
+  spread off_us;
+  median_interval adds_us;  // of the differences within pairs
+  decode_way steps;
+  std::uint64_t records = 0;  // that came to a sink that counts
+  std::uint64_t expected = 0;
+  bool equal = false;  // the same tokens as the eager way
+};
+
 struct decode_row {
   std::int64_t batch = 0;
   decode_way eager;
   decode_way replayed;
   bool equal = false;  // both ways gave the same tokens
+  std::optional<watched_decode> watched;
   std::size_t weight_bytes = 0;
   std::size_t kv_bytes = 0;  // keys and values that a step attends to, the mean of those measured
   double floor_us = 0;

@@ -226,7 +226,21 @@ TEST_F(bench_command_test, decode_writes_a_row_for_each_batch_with_its_floor_and
               (nlohmann::json{{"captured", 1}, {"replayed", 6}, {"eager", batch}}));
     EXPECT_EQ(row.at("steps"), row.at("planned"));
     EXPECT_EQ(row.at("tokens_equal"), true);
+    EXPECT_EQ(row.at("watched"), nullptr);
   }
+}
+
+TEST_F(bench_command_test, decode_measures_steps_with_points_on_beside_their_neighbours) {
+  const nlohmann::json value = json_of(
+      "bench decode --device cpu --batch-sizes 2 --tokens 4 --context 8 --watch 'resid_pre:*'");
+  const nlohmann::json watched = value.at("rows").at(0).at("watched");
+  EXPECT_EQ(watched.at("points"), 8);
+  EXPECT_EQ(watched.at("on_us").at("count"), 2);
+  EXPECT_EQ(watched.at("off_us").at("count"), 2);
+  EXPECT_EQ(watched.at("records"), 8 * 2 * (1 + 4)) << "a prefill and four of eight steps";
+  EXPECT_EQ(watched.at("steps"), (nlohmann::json{{"captured", 2}, {"replayed", 6}, {"eager", 2}}));
+  EXPECT_EQ(watched.at("tokens_equal"), true);
+  expect_refused("bench decode --device cpu --watch resid_pre:9-", "resid_pre:9-");
 }
 
 TEST_F(bench_command_test, decode_draws_the_weights_of_a_configuration_as_bf16) {

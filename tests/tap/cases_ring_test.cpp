@@ -1,5 +1,7 @@
 // What the field has met with rings: reserved and fired, warm-ups, slots, waiting, host reads.
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 
 #include "reprise/device/host_thread.hpp"
 #include "reprise/sim/controls.hpp"
@@ -50,6 +52,58 @@ TEST_P(tap_cases, T01_what_is_reserved_is_what_fires_however_many_are_enabled) {
     expect_sums(counts);
   }
   EXPECT_EQ(cache.counts().captured, 2U) << "one with producers and one without, and none anew";
+}
+
+// Through a ring of three steps, with a thread that drains it: each once, in order, with its bytes.
+// REPRISE_RECORDS=10000000 is the long form; it says how many records there were.
+TEST_P(tap_cases, T06_many_records_arrive_each_once_in_order_and_whole) {
+  constexpr int layers = 18, points = 2 * layers;
+  constexpr std::int64_t width = 4;
+  const char* const many = std::getenv("REPRISE_RECORDS");
+  const std::uint64_t few = test::sanitized || GetParam() != "cpu" ? 1'800 : 36'000;
+  const std::uint64_t all_steps = (many == nullptr ? few : std::stoull(many)) / points;
+  tapped_model model{layers, width};
+  monitor_options how = small();
+  how.ring_bytes = 3 * points * (16 + marker_bytes);
+  how.slots = 3 * points;
+  how.most_points = points;
+  how.thread = true;
+  how.wait_limit_ms = 60'000;
+  monitor eye{on.opened, how};
+  eye.watch({"*", row_mode::all()});
+  std::uint64_t seen = 0, wrong = 0;
+  eye.deliver_to([&](const tap_record& one) {
+    const std::uint64_t step = seen / points;
+    const int place = static_cast<int>(seen % points);
+    const int added = place / 2 + place % 2;  // layers that have raised it by then
+    bool right = one.step == step && one.layer == place / 2 &&
+                 one.kind == (place % 2 == 0 ? "resid_pre" : "resid_post") &&
+                 one.bytes.size() == width * sizeof(float);
+    if (right) {
+      std::vector<float> expected = test::tap_bench::values(width, step);
+      for (float& value : expected) value += static_cast<float>(added * (added + 1) / 2);
+      right = std::memcmp(one.bytes.data(), expected.data(), one.bytes.size()) == 0;
+    }
+    wrong += right ? 0 : 1;
+    ++seen;
+  });
+  replay_cache cache{on.opened};
+  cache.observe(eye.observer());
+  for (std::uint64_t step = 0; step < all_steps; ++step) {
+    std::vector<float> x = test::tap_bench::values(width, step);
+    on.run(cache, model, x);
+  }
+  eye.flush();
+  EXPECT_EQ(wrong, 0U);
+  EXPECT_EQ(seen, all_steps * points);
+  EXPECT_EQ(eye.counts().lost + eye.counts().dropped, 0U);
+  EXPECT_EQ(cache.counts().replayed, all_steps - 1);
+  if (many != nullptr) {
+    std::printf("%s: %llu records, each once, %llu wrong, after %llu waits for room\n",
+                GetParam().c_str(), static_cast<unsigned long long>(seen),
+                static_cast<unsigned long long>(wrong),
+                static_cast<unsigned long long>(eye.counts().reserve_waits));
+  }
 }
 
 TEST(T01_a_ring_account, that_would_go_below_nothing_says_so_and_stays_as_it_is) {
