@@ -56,7 +56,13 @@ model_config config_of(const decode_bench_options& options) {
 
 void require_points(const decode_bench_options& options, const model_config& config) {
   if (!options.watch) return;
-  const point_set set{options.watch->c_str()};
+  const point_set set = [&] {
+    try {
+      return point_set{options.watch->c_str()};
+    } catch (const usage_error& wrong) {
+      throw usage_error{fmt::format("--watch: {}", wrong.what())};
+    }
+  }();
   const std::vector<point> known = decode::marked_points(config);
   if (set.empty()) {
     throw usage_error{fmt::format("--watch '{}' names no point; the model marks {}:0-{}",
