@@ -210,7 +210,8 @@ TEST_P(graph_cases, T20_a_point_is_one_kernel_and_nothing_waits_for_the_host) {
   EXPECT_EQ(calls[seam_call::host_call], 0U);
   on.run(cache, model, x);
   const auto nodes = [](const replay_cache& of) { return of.report().recordings.front().nodes; };
-  EXPECT_EQ(nodes(cache), nodes(plain) + 38) << "and two: the plan is brought, and what was taken is said";
+  EXPECT_EQ(nodes(cache), nodes(plain) + 38)
+      << "and two: the plan is brought, and what was taken is said";
   eye.flush();
   EXPECT_EQ(eye.counts().published, 72U);
 }
