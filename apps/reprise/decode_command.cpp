@@ -18,6 +18,7 @@
 #include "apps/reprise/whole_number.hpp"
 #include "reprise/base/error.hpp"
 #include "reprise/platform/platform.hpp"
+#include "reprise/records/sink_address.hpp"
 #include "workloads/decode/decode.hpp"
 
 namespace reprise::app {
@@ -201,8 +202,10 @@ void check_outputs(const command_line& typed, const decode_options& options) {
     if (file.empty() || file == "-") continue;
     const std::filesystem::path taken[] = {file};
     for (const std::string& out : typed.watch.out) {
-      if (out.find(':') == out.npos)
-        check_spares("--out", out, taken, "the file of " + std::string{option});
+      const sink_address place = parse_sink_address(out);
+      const auto* const run = std::get_if<run_folder_address>(&place);
+      if (run == nullptr) continue;
+      check_spares("--out", run->folder.string(), taken, fmt::format("the file of {}", option));
     }
   }
   if (!typed.output.json || metrics.empty()) return;

@@ -58,7 +58,7 @@ void require_points(const decode_bench_options& options, const model_config& con
   if (!options.watch) return;
   const point_set set = [&] {
     try {
-      return point_set{options.watch->c_str()};
+      return point_set{*options.watch};
     } catch (const usage_error& wrong) {
       throw usage_error{fmt::format("--watch: {}", wrong.what())};
     }
@@ -172,7 +172,7 @@ watched_decode measure_watched(stream_ref stream, const llama& model, std::int64
   const std::string what = fmt::format("batch {}, watched", batch);
   const auto steps = static_cast<std::size_t>(steps_of(options));
   monitor eye{stream.device()};
-  eye.watch({point_set{options.watch->c_str()}, row_mode::last()});
+  eye.watch({point_set{*options.watch}, row_mode::last()});
   std::uint64_t records = 0;
   eye.deliver_to([&](const tap_record&) { ++records; });
   replay_cache cache{stream.device()};
@@ -243,8 +243,8 @@ std::string decode_bench_report::failure() const {
       }
       if (seen->points == 0 || seen->records != seen->expected) {
         return fmt::format(
-            "batch {}: {} points gave {} records, and {} were to come; give --watch points that "
-            "the model marks, such as resid_pre:*",
+            "batch {}: {} points gave {} records, and {} were to come; its figures are of "
+            "something else, so mend that before reading them",
             row.batch, seen->points, seen->records, seen->expected);
       }
     }

@@ -190,6 +190,8 @@ TEST_F(command_test, gives_each_output_a_place_of_its_own) {
   expect_refused(verb + "--json " + place + " --metrics " + place, "the file of --json");
   expect_refused(verb + "--json " + place + " --out " + place, "the file of --json");
   expect_refused(verb + "--out " + place + " --metrics " + place, "the file of --metrics");
+  const std::string colon = place + ":1";
+  expect_refused(verb + "--json " + colon + " --out " + colon, "the file of --json");
   EXPECT_FALSE(std::filesystem::is_directory(place));
 }
 

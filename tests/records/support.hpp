@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "reprise/records/record_sink.hpp"
+#include "tests/support/observe.hpp"
 
 namespace reprise::test {
 
@@ -234,22 +235,9 @@ class scratch_folder {
 // The line of what `call` throws, which must be an `Error`.
 template <class Error, class Call>
 std::string line_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& failed) {
-    const std::string line = failed.what();
-    EXPECT_EQ(line.find('\n'), std::string::npos) << line;
-    return line;
-  } catch (const std::exception& other) {
-    ADD_FAILURE() << "threw another kind: " << other.what();
-    return {};
-  }
-  ADD_FAILURE() << "threw nothing";
-  return {};
-}
-
-inline bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
+  std::string line = message_of<Error>(std::forward<Call>(call));
+  EXPECT_EQ(line.find('\n'), std::string::npos) << line;
+  return line;
 }
 
 }  // namespace reprise::test

@@ -1,11 +1,11 @@
 // What the field has met with rings: reserved and fired, warm-ups, slots, waiting, host reads.
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 
 #include "reprise/device/host_thread.hpp"
 #include "reprise/sim/controls.hpp"
 #include "reprise/tap/ring.hpp"
+#include "tests/records/support.hpp"
 #include "tests/support/observe.hpp"
 #include "tests/support/sanitized.hpp"
 #include "tests/tap/support.hpp"
@@ -59,9 +59,8 @@ TEST_P(tap_cases, T01_what_is_reserved_is_what_fires_however_many_are_enabled) {
 TEST_P(tap_cases, T06_many_records_arrive_each_once_in_order_and_whole) {
   constexpr int layers = 18, points = 2 * layers;
   constexpr std::int64_t width = 4;
-  const char* const many = std::getenv("REPRISE_RECORDS");
   const std::uint64_t few = test::sanitized || GetParam() != "cpu" ? 1'800 : 36'000;
-  const std::uint64_t all_steps = (many == nullptr ? few : std::stoull(many)) / points;
+  const std::uint64_t all_steps = test::records_to_send(few) / points;
   tapped_model model{layers, width};
   monitor_options how = small();
   how.ring_bytes = 3 * points * (16 + marker_bytes);
@@ -98,7 +97,7 @@ TEST_P(tap_cases, T06_many_records_arrive_each_once_in_order_and_whole) {
   EXPECT_EQ(seen, all_steps * points);
   EXPECT_EQ(eye.counts().lost + eye.counts().dropped, 0U);
   EXPECT_EQ(cache.counts().replayed, all_steps - 1);
-  if (many != nullptr) {
+  if (test::is_long_form()) {
     std::printf("%s: %llu records, each once, %llu wrong, after %llu waits for room\n",
                 GetParam().c_str(), static_cast<unsigned long long>(seen),
                 static_cast<unsigned long long>(wrong),
