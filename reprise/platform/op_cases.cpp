@@ -299,7 +299,8 @@ void show_publishing(const see_case& see) {
     see(case_of(bring_plan, fmt::format("{} words", words), read<std::uint64_t>{in(slots)},
                 read<std::uint64_t>{in(plans)}, write<std::uint64_t>{to(brought)},
                 inout<std::uint64_t>{to(replays)}, write<std::uint64_t>{to(consumed)},
-                std::uint64_t{5000}));
+                read<std::uint64_t>{view<const std::uint64_t>{}},
+                inout<std::uint8_t>{view<std::uint8_t>{}}, std::uint64_t{5000}));
   }
   for (const std::int64_t bytes : {16, 4096, 65552}) {
     std::vector<std::uint8_t> from(count_of(bytes, 1));

@@ -9,6 +9,7 @@
 #include "reprise/base/error.hpp"
 #include "reprise/base/fault_points.hpp"
 #include "reprise/base/mutant.hpp"
+#include "reprise/device/gate.hpp"
 #include "reprise/replay/recorded_body.hpp"
 #include "reprise/replay/stand_in_inputs.hpp"
 #include "reprise/telemetry/log.hpp"
@@ -117,12 +118,19 @@ step_result replay_cache::replay(site at, const step& what, bindings given, kept
     tell_once(what, full->rule, *full);
     return run_eagerly(at, what, given, std::move(full));
   }
-  const recording_in_use held{made};
-  const auto replay_now = [&] { return made.made.replay_as_checked(at, what, given); };
-  step_result result = verifier_ ? verifier_->check(at, what, given, replay_now) : replay_now();
-  ++counts_.replayed;
-  tell_of_bare_run(result.replay);
-  return result;
+  std::shared_ptr<const reason> refused;
+  try {
+    const recording_in_use held{made};
+    const auto replay_now = [&] { return made.made.replay_as_checked(at, what, given); };
+    step_result result = verifier_ ? verifier_->check(at, what, given, replay_now) : replay_now();
+    ++counts_.replayed;
+    tell_of_bare_run(result.replay);
+    return result;
+  } catch (const launch_refused& why) {
+    refused = because("launch refused", {{what.name(), "a launch", why.what(), {}}});
+  }
+  tell_once(what, refused->rule, *refused);
+  return run_eagerly(at, what, given, std::move(refused));
 }
 
 void replay_cache::tell_of_bare_run(replay_id id) const {

@@ -13,7 +13,7 @@ namespace reprise {
 struct recording::state {
   // One launch, and the break behind it. A segment without work has no executable.
   struct segment {
-    std::optional<executable> launched;
+    std::optional<owned_executable> launched;
     std::string why;  // of the break; both are empty behind the last segment
     break_work between;
     std::uint64_t runs = 0;

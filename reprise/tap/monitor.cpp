@@ -67,8 +67,13 @@ std::vector<named_sink_counts> monitor::sink_counts() const {
   return core_->drains.outlets().counts();
 }
 
+toggle_counts monitor::switch_counts() const {
+  return core_->switches.counts();
+}
+
 std::string monitor::metrics() const {
-  return prometheus_text(counts()) + core_->drains.outlets().metrics();
+  return prometheus_text(counts()) + core_->drains.outlets().metrics() +
+         prometheus_text(switch_counts());
 }
 
 }  // namespace reprise

@@ -24,6 +24,7 @@
 #include "reprise/tap/monitor_options.hpp"
 #include "reprise/tap/tap_counts.hpp"
 #include "reprise/tap/tap_spec.hpp"
+#include "reprise/toggle/toggle_counts.hpp"
 
 namespace reprise {
 
@@ -80,7 +81,9 @@ class monitor {
   tap_counts counts() const;
   // Of each sink, in the order in which they came.
   std::vector<named_sink_counts> sink_counts() const;
-  // Prometheus text of both.
+  // How nodes of recorded graphs were switched.
+  toggle_counts switch_counts() const;
+  // Prometheus text of all three.
   std::string metrics() const;
 
  private:

@@ -7,23 +7,23 @@
 
 namespace reprise {
 
-producer_branch::producer_branch(tap_core& core, step_scope& run) : core_{core}, run_{run} {
+producer_branch::producer_branch(tap_core& core, stream_ref run) : core_{core}, run_{run} {
   if (core_.options.in_line) return;
   core_.begun.record(run);
   watch_.emplace([this](stream_ref stream, const work& what) { see(stream, what); });
 }
 
-stream_ref producer_branch::ahead(step_scope& run) {
+stream_ref producer_branch::ahead() {
   ours_ = true;
-  if (core_.options.in_line) return run;
+  if (core_.options.in_line) return run_;
   core_.begun.wait(core_.side);
   return core_.side;
 }
 
-stream_ref producer_branch::begin(step_scope& run) {
+stream_ref producer_branch::begin() {
   ours_ = true;
-  if (core_.options.in_line) return run;
-  core_.crossing.record(run);
+  if (core_.options.in_line) return run_;
+  core_.crossing.record(run_);
   core_.crossing.wait(core_.side);
   return core_.side;
 }
@@ -34,9 +34,9 @@ void producer_branch::end(const tensor_ref& reads) {
   pending_.push_back({reads.data, reads.data + reads.bytes(), launched_ - 1});
 }
 
-stream_ref producer_branch::behind(step_scope& run) {
+stream_ref producer_branch::behind() {
   ours_ = true;
-  return core_.options.in_line ? run : stream_ref{core_.side};
+  return core_.options.in_line ? run_ : stream_ref{core_.side};
 }
 
 void producer_branch::end() {
@@ -67,10 +67,10 @@ void producer_branch::see(stream_ref stream, const work& what) {
   std::erase_if(pending_, [&](const pending& one) { return one.join <= *last; });
 }
 
-void producer_branch::join(step_scope& run) {
+void producer_branch::join() {
   watch_.reset();
   if (core_.options.in_line || launched_ == 0 || REPRISE_MUTANT(producers_are_not_joined)) return;
-  core_.joins[launched_ - 1].wait(run);
+  core_.joins[launched_ - 1].wait(run_);
 }
 
 }  // namespace reprise

@@ -18,21 +18,21 @@ namespace reprise {
 
 class producer_branch {
  public:
-  // Watches this thread while it lives; the core outlives it.
-  producer_branch(tap_core& core, step_scope& run);
+  // Of the capture that `run` is in. Watches this thread while it lives; the core outlives it.
+  producer_branch(tap_core& core, stream_ref run);
 
-  // Where to launch what all producers wait for and which itself waits for nothing of the run;
+  // Where to launch what all producers wait for and which itself waits for nothing of the capture;
   // once, ahead of the first of them.
-  stream_ref ahead(step_scope& run);
-  // Where to launch the producer of this tensor, behind all that the run has done by now.
-  stream_ref begin(step_scope& run);
+  stream_ref ahead();
+  // Where to launch the producer of this tensor, behind all that the capture has done by now.
+  stream_ref begin();
   // It is launched there.
   void end(const tensor_ref& reads);
   // Where to launch what is behind all producers and reads no tensor; then it is launched there.
-  stream_ref behind(step_scope& run);
+  stream_ref behind();
   void end();
-  // What is enqueued on the run from here on comes behind all producers.
-  void join(step_scope& run);
+  // What is enqueued on the captured stream from here on comes behind all producers.
+  void join();
 
  private:
   struct pending {

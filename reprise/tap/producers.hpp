@@ -21,18 +21,22 @@ class producers final : public recorded_marks {
  public:
   explicit producers(std::shared_ptr<tap_core> core);
 
-  // One producer, launched into the capture.
-  void add(step_scope& run, producer_branch& branch, const tapped_point& one,
+  // One producer, launched into the capture that the branch is of.
+  void add(stream_ref captured, producer_branch& branch, const tapped_point& one,
            const tensor_ref& what);
   // Behind them all: what they have taken is published there.
-  void end(step_scope& run, producer_branch& branch);
+  void end(stream_ref captured, producer_branch& branch);
+
+  std::span<const node_id> driven() const override;
+  void recorded(graph_ref of, executable_ref as) override;
+  void recorded(const fixed_executable& as) override;
 
   std::shared_ptr<const reason> make_room(site at) override;
   void before_launch(site at, replay_id id) override;
   void after_launch(site at, bool launched) noexcept override;
 
  private:
-  void begin(step_scope& run, producer_branch& branch);
+  void begin(stream_ref captured, producer_branch& branch);
   void switch_points();
   void set_up(site at);
 
@@ -43,7 +47,12 @@ class producers final : public recorded_marks {
   block words_;
   block counter_;  // of replays
   block taken_;    // the word of each producer
+  node_id brings_ = node_id::none;
+  // Of producers that the graph switches: how many, and their handles; whether each is on.
+  std::vector<std::uint64_t> handles_;
+  block driven_, on_;
   bool is_set_up_ = false;
+  bool brings_plan_ = false;           // the node that does runs in this launch
   bool is_off_ = false;                // the words on the device say that nothing is published
   std::uint64_t enabled_version_ = 0;  // of `enabled` in the points
   step_gate gate_ = step_gate::gated;  // likewise

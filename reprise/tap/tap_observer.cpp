@@ -40,7 +40,7 @@ std::shared_ptr<recorded_marks> tap_observer::on_end(step_scope& run) {
   one_run& done = running_.back();
   if (done.captured) {  // may throw: the run is still there to be abandoned
     done.captured->end(run, *done.branch);
-    done.branch->join(run);
+    done.branch->join();
   }
   std::shared_ptr<recorded_marks> left = std::move(done.captured);
   running_.pop_back();

@@ -1,0 +1,54 @@
+// Which producers of recorded graphs run: what a monitor wants of its toggle_session.
+//
+// A key is the id of a point; the works that all producers of a graph share (the node that brings
+// their plan, and the one that publishes) have the keys of all of them. So a graph in which no
+// point is on is, for as long as the session makes it so, the bare one. What the plan says holds
+// whether a node was switched or not: a producer that runs all the same publishes nothing.
+//
+// In mode `device` the graph switches its own producers, by the plan that it brings, and there is
+// no session. For this room's .cpp files; used by the thread that runs steps, but for `counts`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "reprise/toggle/session.hpp"
+
+namespace reprise {
+
+// What runs of the works of a recorded graph.
+enum class running : std::uint8_t { all, as_wanted, nothing };
+
+class point_switches {
+ public:
+  point_switches(device_ref device, toggle_mode mode);
+
+  bool are_driven() const { return mode_ == toggle_mode::device; }
+
+  // Of one capture: producer i is the work of point i, `shared` are those of all.
+  void note(stream_ref captured, std::span<const std::uint64_t> points,
+            std::span<const node_id> producers, std::span<const node_id> shared);
+  void bind(graph_ref graph, executable_ref executable);
+
+  // What is on in the launch that follows: of the points that are bound, those for which `is_on`
+  // says so, which is asked only where `version`, or what is bound, is not what it was. `dropped`:
+  // that launch has no room, so nothing, where nothing needs no change of an executable.
+  running want(std::uint64_t version, bool dropped,
+               const std::function<bool(std::uint64_t point)>& is_on);
+
+  // Why the session ended before its time; empty: it did not. All is as it was found then.
+  std::string ended() const { return session_.ended(); }
+  // Everything on, and nothing hooked.
+  void clear() { session_.clear(); }
+  toggle_counts counts() const { return session_.counts(); }
+
+ private:
+  toggle_mode mode_;
+  toggle_session session_;
+  switch_set wanted_;
+  std::uint64_t version_ = 0;  // that `wanted_` is of; 0: none
+  bool all_on_ = true;         // and nothing else was ever wanted
+};
+
+}  // namespace reprise
