@@ -307,6 +307,7 @@ bool bound::restore(toggle_counts& counts, std::string& why) noexcept {
       return false;
     }
   };
+  applied_ = never;
   for (const variant& one : variants_) counts.variant_bytes -= one.bytes;
   variants_.clear();
   if (fresh_) nodes_ = std::move(left_);

@@ -3,8 +3,9 @@
 //
 // Everything here belongs to the executable's identity: another executable starts anew. What was
 // switched is known call by call, so a change that fails half-way leaves the truth behind, and the
-// next try makes the calls that are still needed. For this room's .cpp files; under the lock of the
-// device's gate_hub.
+// next try makes the calls that are still needed.
+//
+// For this room's .cpp files; under the lock of the device's gate_hub.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // What one owner has put into one capture: held by its graph and executables, so that whoever
-// remembers it weakly knows when nothing of it can be launched any more. For this room's .cpp
-// files; under the lock of the device's gate_hub.
+// remembers it weakly knows when nothing of it can be launched any more.
+//
+// For this room's .cpp files; under the lock of the device's gate_hub.
 #pragma once
 
 #include <algorithm>

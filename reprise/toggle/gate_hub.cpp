@@ -91,6 +91,8 @@ void gate_hub::binds(executable_id executable, session_core& session, bound& as)
   one.as = &as;
   one.has = as.stamp();
   one.is_classified = true;
+  one.is_released = false;
+  as.is_known(std::exchange(one.probed, node_id::none), one.probed_on);
 }
 
 const session_core* gate_hub::owner_of(executable_id executable) {
@@ -108,6 +110,13 @@ void gate_hub::forget(const bound& gone) {
   if (found == table_.end() || found->second.as != &gone) return;
   found->second.session = nullptr;
   found->second.as = nullptr;
+}
+
+void gate_hub::release(const bound& gone) {
+  if (const auto found = table_.find(gone.executable()); found != table_.end()) {
+    found->second.is_released = true;
+  }
+  forget(gone);
 }
 
 void gate_hub::condemn(const bound& unknown) {
@@ -130,7 +139,7 @@ bool gate_hub::has_node(known& one, device_ref device, executable_id executable,
   node_id node = of.some_node();
   bool on = true;
   for (const session_core* session : sessions_) {
-    if (session->number != of.session || session->version == 0) continue;
+    if (session->number != of.session || !of.bound || session->version == 0) continue;
     const auto off = std::ranges::find_if(
         of.noted, [&](const noted_work& work) { return !work.on_in(session->wanted); });
     if (off == of.noted.end()) continue;
@@ -171,8 +180,7 @@ void gate_hub::rebind(known& one, session_core& session, executable_id executabl
     if (other.stamp() == stamp && !other.is_driven()) like = &other;
   }
   if (like == nullptr) refuse(session, *stamp);
-  bound& made = session.add(bound{session.device, executable, one.alive, like->same_works()});
-  made.is_known(one.probed, one.probed_on);
+  session.add(bound{session.device, executable, one.alive, like->same_works()});
   ++session.counts.rebound;
 }
 
@@ -209,7 +217,7 @@ void gate_hub::look_at(executable_id& may_swap, stream_ref stream) {
     if (of == sessions_.end()) return;
     session_core& session = **of;
     if (session.options.exempt && session.options.exempt(may_swap)) return;
-    if (stamp->session != session.number || !stamp->bound) {
+    if (stamp->session != session.number || !stamp->bound || one.is_released) {
       if (REPRISE_MUTANT(toggle_guard_lets_unbound_graphs_run)) return;
       refuse(session, *stamp);
     }

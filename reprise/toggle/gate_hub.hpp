@@ -2,9 +2,10 @@
 //
 // It asks the gate that was there before first; then it knows the executable, or finds out once
 // what is in it, and lets its session bring it up to date or refuse it. An executable with works of
-// no session costs one look-up. For this room's .cpp files. One lock for all sessions of a device,
-// since a launch on one thread must not meet a session that another one ends; nobody waits in it
-// for the device's work.
+// no session costs one look-up. One lock for all sessions of a device, since a launch on one thread
+// must not meet a session that another one ends; nobody waits in it for the device's work.
+//
+// For this room's .cpp files.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +47,8 @@ class gate_hub final : public launch_gate {
   const session_core* owner_of(executable_id executable);
   bound* bound_as(executable_id executable);
   void forget(const bound& gone);
+  // Its launches are refused until it is bound again, though others of its graph are bound.
+  void release(const bound& gone);
   void condemn(const bound& unknown);
 
  private:
@@ -57,6 +60,7 @@ class gate_hub final : public launch_gate {
     node_id probed = node_id::none;  // a node that it was found out by, and how that was left
     bool probed_on = true;
     bool is_classified = false;
+    bool is_released = false;
     bool is_condemned = false;  // what is on in it is not known
   };
 

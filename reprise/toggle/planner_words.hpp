@@ -2,8 +2,9 @@
 // memory that a planner kernel of the graph reads at each launch (ops/switch_nodes.hpp).
 //
 // Owned by the graph. Written in stream order ahead of a launch: from pageable memory, since the
-// device stages such copies, and no pinned slot has to wait for its replay. For this room's .cpp
-// files.
+// device stages such copies, and no pinned slot has to wait for its replay.
+//
+// For this room's .cpp files.
 #pragma once
 
 #include <cstddef>

@@ -79,6 +79,19 @@ bool wants_twins(const toggle_options& options, std::size_t nodes) {
   return false;
 }
 
+// Graphs of others may hold nodes that forbid cloning, of memory for one.
+void keep_template(const session_core& session, bound::works& works, graph_ref graph) {
+  try {
+    works.from.emplace(graph, std::span<const node_id>{});
+  } catch (const error& failure) {
+    if (session.options.mode != toggle_mode::variants) return;
+    throw usage_error{fmt::format(
+        "bind: variants are made of clones of the graph, and '{}' cannot be cloned: {}; "
+        "use host_lazy",
+        works.stamp->label, failure.what())};
+  }
+}
+
 void require_not_anybody_elses(session_core& session, executable_id executable) {
   const session_core* const owner = session.hub.owner_of(executable);
   if (owner == nullptr || owner == &session) return;
@@ -95,7 +108,7 @@ void drop(session_core& session, executable_id executable) {
   if (!gone->restore(session.counts, why)) {
     throw error{fmt::format("unbind: switching back failed, so it stays bound: {}", why)};
   }
-  session.hub.forget(*gone);
+  session.hub.release(*gone);
   session.bindings.erase(gone);
   session.counts.bound = session.bindings.size();
 }
@@ -166,7 +179,7 @@ void toggle_session::bind(graph_ref graph, executable_ref executable, twins othe
   require_usable(session, *stamp);
   bound::works works{stamp, works_in(rows, *stamp), rows.size(), std::nullopt};
   if (others == twins::allowed && wants_twins(session.options, rows.size())) {
-    works.from.emplace(graph, std::span<const node_id>{});
+    keep_template(session, works, graph);
   }
   bound made{session.device, executable.id(), session.hub.life_of(session.device, executable.id()),
              std::move(works)};

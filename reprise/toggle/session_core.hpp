@@ -1,5 +1,6 @@
-// What a toggle_session is made of, shared with its windows and with the gate of its device. For
-// this room's .cpp files; everything under the lock of the gate_hub.
+// What a toggle_session is made of, shared with its windows and with the gate of its device.
+//
+// For this room's .cpp files; everything under the lock of the gate_hub.
 #pragma once
 
 #include <cstdint>

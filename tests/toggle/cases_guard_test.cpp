@@ -159,6 +159,58 @@ TEST_P(guard_cases, X02_a_session_that_was_cleared_knows_its_recordings_no_more)
   EXPECT_THROW(session.bind(early.made, step), usage_error);
 }
 
+TEST_P(guard_cases, X02_a_device_driven_graph_that_is_not_bound_is_stopped_too) {
+  const auto x = number();
+  toggle_session session{dev(), toggle_mode::device};
+  const fixed_executable bound_one = record_driven(session, s(), x, 2, 2);
+  session.bind(bound_one);
+  const fixed_executable late = record_driven(session, s(), x, 2, 2);
+  EXPECT_EQ(why_refused([&] { late.launch(s()); }), refused::unbound);
+  session.bind(late);
+  EXPECT_EQ(digits_of(s(), late, x), 12);
+}
+
+TEST_P(guard_cases, X02_what_was_unbound_is_stopped_until_it_is_bound_again) {
+  const auto x = number();
+  toggle_session session{dev(), toggle_mode::host_lazy};
+  const recorded of = record(session, s(), x, 3);
+  const executable stays = of.made.instantiate(s());
+  const executable goes = of.made.instantiate(s());
+  session.bind(of.made, stays);
+  session.bind(of.made, goes);
+  session.set(works({1}));
+  EXPECT_EQ(digits_of(s(), goes, x), 2);
+  session.unbind(goes);
+  EXPECT_EQ(why_refused([&] { goes.launch(s()); }), refused::unbound);
+  session.bind(of.made, goes);
+  EXPECT_EQ(digits_of(s(), goes, x), 2);
+  session.set(works({0, 1}));
+  session.unbind(goes);
+  session.clear();
+  EXPECT_EQ(digits_of(s(), goes, x), 123);
+}
+
+// It is found out by a call that switches, and that is remembered.
+TEST_P(guard_cases, X02_looking_at_an_executable_leaves_it_as_its_binding_believes) {
+  const auto x = number();
+  toggle_session session{dev(), toggle_mode::host_lazy};
+  const recorded of = record(session, s(), x, 3);
+  const executable step = of.made.instantiate(s());
+  session.bind(of.made, step);
+  session.set(works({1, 2}));
+  const recorded late = record(session, s(), x, 3);
+  const executable run = late.made.instantiate(s());
+  EXPECT_EQ(why_refused([&] { run.launch(s()); }), refused::unbound);
+  session.bind(late.made, run);
+  session.set(works({0, 1, 2}));
+  EXPECT_EQ(digits_of(s(), run, x), 123);
+  session.set(works({1, 2}));
+  const executable noticed = of.made.instantiate(s());
+  EXPECT_EQ(digits_of(s(), noticed, x), 23);
+  session.set(works({0, 1, 2}));
+  EXPECT_EQ(digits_of(s(), noticed, x), 123);
+}
+
 TEST_P(guard_cases, X02_an_exempt_executable_is_left_alone) {
   const auto x = number();
   executable_id spared = executable_id::none;

@@ -89,11 +89,11 @@ std::int32_t digits_of(stream_ref s, const Executable& step, const digits& x) {
 
 // What they should be.
 inline std::int32_t digits_in(std::size_t count, const switch_set& on) {
-  std::int32_t digits = 0;
+  std::int32_t made = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    if (on.contains(key(i))) digits = 10 * digits + static_cast<std::int32_t>(i + 1);
+    if (on.contains(key(i))) made = 10 * made + static_cast<std::int32_t>(i + 1);
   }
-  return digits;
+  return made;
 }
 
 class toggle_suite : public conformance {};
