@@ -269,7 +269,7 @@ void toggle_session::set(const switch_set& wanted) {
   session.drop_the_dead();
   if (!session.is_active) session.require_activation();
   for (const switch_key key : wanted) {
-    if (has_key(session, key)) continue;
+    if (session.options.keys_may_differ || has_key(session, key)) continue;
     throw usage_error{
         fmt::format("set: no bound graph has key {}; note it in a window, or leave it "
                     "out",

@@ -33,9 +33,10 @@ struct toggle_options {
   // dropped.
   std::size_t variant_bytes = std::size_t{64} << 20;
   // Graphs of one session have the same keys unless this is set: one that lacks some was recorded
-  // under another set of points, as a rule by mistake.
+  // under another set of points, as a rule by mistake. Where they may, any key can be set.
   bool keys_may_differ = false;
-  // Executables that the guard leaves alone, though they have works of this session.
+  // Executables that the guard leaves alone, though they have works of this session. Asked at their
+  // launch, while sessions of the device wait: it calls none of them.
   std::function<bool(executable_id)> exempt = {};
 };
 

@@ -92,6 +92,39 @@ TEST_P(guard_cases, X01_a_gate_that_came_over_it_stays) {
   dev().set_gate(nullptr);
 }
 
+TEST_P(guard_cases, X01_a_gate_that_came_over_it_may_pass_on_to_it_in_a_later_session) {
+  struct passing_on final : launch_gate {
+    verdict before(executable_id& may_swap, stream_ref stream) override {
+      ++asked;
+      return next->before(may_swap, stream);
+    }
+    launch_gate* next = nullptr;
+    int asked = 0;
+  } over;
+  users_gate first;
+  dev().set_gate(&first);
+  const auto x = number();
+  toggle_session session{dev(), toggle_mode::host_lazy};
+  const recorded early = record(session, s(), x, 2);
+  const executable step = early.made.instantiate(s());
+  session.bind(early.made, step);
+  over.next = dev().set_gate(&over);
+  session.clear();
+  EXPECT_EQ(digits_of(s(), step, x), 12);
+  EXPECT_EQ(first.asked, 1);
+  const recorded late = record(session, s(), x, 3);
+  const executable again = late.made.instantiate(s());
+  session.bind(late.made, again);
+  session.set(works({1}));
+  const int asked = over.asked;
+  EXPECT_EQ(digits_of(s(), again, x), 2);
+  EXPECT_EQ(over.asked, asked + 1);
+  EXPECT_EQ(first.asked, 2) << "each is asked once";
+  session.clear();
+  EXPECT_EQ(digits_of(s(), again, x), 123);
+  EXPECT_EQ(dev().set_gate(nullptr), &over);
+}
+
 TEST_P(guard_cases, X02_only_what_has_works_of_the_session_is_stopped) {
   const auto x = number();
   toggle_session session{dev(), toggle_mode::host_lazy};

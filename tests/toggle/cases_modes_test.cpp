@@ -236,6 +236,10 @@ TEST_P(mode_cases, in_mode_device_a_changed_set_is_one_copy) {
   EXPECT_EQ(now[seam_call::enable], 0U);
   EXPECT_EQ(value_of(s(), x), 131313);
   session.set(works({}));
+  session.set(works({0, 2}));
+  step.launch(s());
+  EXPECT_EQ(now[seam_call::copy], 2U) << "the test's own: there and back is no copy";
+  session.set(works({}));
   EXPECT_EQ(digits_of(s(), step, x), 0);
   session.clear();
   EXPECT_EQ(digits_of(s(), step, x), 1234);

@@ -130,6 +130,33 @@ TEST_P(sessions, what_cannot_be_set_is_refused_with_its_reason) {
   EXPECT_EQ(digits_of(s(), step, x), 1);
 }
 
+TEST_P(sessions, keys_may_differ_where_that_is_said) {
+  const auto x = number();
+  toggle_session session{dev(), {.mode = toggle_mode::host_lazy, .keys_may_differ = true}};
+  const recorded small = record(session, s(), x, 2);
+  const executable first = small.made.instantiate(s());
+  session.bind(small.made, first);
+  session.set(works({1, 2, 7}));
+  EXPECT_EQ(digits_of(s(), first, x), 2);
+  const recorded large = record(session, s(), x, 4);
+  const executable second = large.made.instantiate(s());
+  session.bind(large.made, second);
+  EXPECT_EQ(digits_of(s(), second, x), 23);
+  EXPECT_EQ(session.keys(), works({0, 1, 2, 3}));
+}
+
+// A clone that lacks works has the others switched.
+TEST_P(sessions, a_clone_without_some_works_is_bound_as_well) {
+  const auto x = number();
+  toggle_session session{dev(), {.mode = toggle_mode::host_lazy, .keys_may_differ = true}};
+  const recorded of = record(session, s(), x, 4);
+  const graph rest = of.made.without({of.nodes[1]});
+  const executable step = rest.instantiate(s());
+  session.bind(rest, step);
+  session.set(works({0, 1, 3}));
+  EXPECT_EQ(digits_of(s(), step, x), 14);
+}
+
 TEST_P(sessions, one_executable_is_bound_by_one_owner) {
   const auto x = number();
   toggle_session one{dev(), toggle_mode::host_lazy};
