@@ -11,9 +11,9 @@ point_switches::point_switches(device_ref device, toggle_mode mode)
       // Recordings of one monitor are of different steps, which mark what they mark.
       session_{device, toggle_options{.mode = mode, .keys_may_differ = true}} {}
 
-void point_switches::note(stream_ref captured, std::span<const std::uint64_t> points,
+bool point_switches::note(stream_ref captured, std::span<const std::uint64_t> points,
                           std::span<const node_id> producers, std::span<const node_id> shared) {
-  if (are_driven()) return;
+  if (are_driven() || session_.is_anothers(captured)) return false;
   capture_window window = session_.open_window(captured);
   std::vector<switch_key> all;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -21,6 +21,7 @@ void point_switches::note(stream_ref captured, std::span<const std::uint64_t> po
     window.note(all.back(), producers[i]);
   }
   for (const node_id one : shared) window.note(std::span{all}, one);
+  return true;
 }
 
 void point_switches::bind(graph_ref graph, executable_ref executable) {
@@ -30,7 +31,6 @@ void point_switches::bind(graph_ref graph, executable_ref executable) {
 
 running point_switches::want(std::uint64_t version, bool dropped,
                              const std::function<bool(std::uint64_t point)>& is_on) {
-  if (are_driven()) return running::all;
   if (version != version_) {
     std::vector<switch_key> on;
     const switch_set bound = session_.keys();

@@ -26,14 +26,17 @@ class point_switches {
 
   bool are_driven() const { return mode_ == toggle_mode::device; }
 
-  // Of one capture: producer i is the work of point i, `shared` are those of all.
-  void note(stream_ref captured, std::span<const std::uint64_t> points,
+  // Of one capture: producer i is the work of point i, `shared` are those of all. False: they are
+  // not switched, and what is off publishes nothing; where the graph switches its own, and where
+  // another monitor, which was first, switches the executable.
+  bool note(stream_ref captured, std::span<const std::uint64_t> points,
             std::span<const node_id> producers, std::span<const node_id> shared);
   void bind(graph_ref graph, executable_ref executable);
 
   // What is on in the launch that follows: of the points that are bound, those for which `is_on`
   // says so, which is asked only where `version`, or what is bound, is not what it was. `dropped`:
   // that launch has no room, so nothing, where nothing needs no change of an executable.
+  // For graphs whose works were noted.
   running want(std::uint64_t version, bool dropped,
                const std::function<bool(std::uint64_t point)>& is_on);
 

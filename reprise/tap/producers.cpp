@@ -78,7 +78,7 @@ void producers::end(stream_ref captured, producer_branch& branch) {
   std::vector<std::uint64_t> ids;
   for (const tapped_point& one : points_) ids.push_back(one.id);
   const node_id shared[] = {brings_, publishes};
-  core_->switches.note(captured, ids, nodes_, shared);
+  is_switched_ = core_->switches.note(captured, ids, nodes_, shared);
 }
 
 std::span<const node_id> producers::driven() const {
@@ -86,7 +86,7 @@ std::span<const node_id> producers::driven() const {
 }
 
 void producers::recorded(graph_ref of, executable_ref as) {
-  if (!points_.empty()) core_->switches.bind(of, as);
+  if (is_switched_) core_->switches.bind(of, as);
 }
 
 void producers::recorded(const fixed_executable& as) {
@@ -129,7 +129,8 @@ void producers::set_up(site at) {
 void producers::before_launch(site at, replay_id id) {
   brings_plan_ = false;
   if (!points_.empty()) {
-    const running what = core_->switch_producers(promised_ == nullptr);
+    const running what =
+        is_switched_ ? core_->switch_producers(promised_ == nullptr) : running::all;
     const bool any_on = std::ranges::any_of(points_, &tapped_point::enabled);
     brings_plan_ = what == running::all || (what == running::as_wanted && any_on);
   }

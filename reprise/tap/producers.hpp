@@ -52,6 +52,7 @@ class producers final : public recorded_marks {
   std::vector<std::uint64_t> handles_;
   block driven_, on_;
   bool is_set_up_ = false;
+  bool is_switched_ = false;           // by the session of the monitor
   bool brings_plan_ = false;           // the node that does runs in this launch
   bool is_off_ = false;                // the words on the device say that nothing is published
   std::uint64_t enabled_version_ = 0;  // of `enabled` in the points

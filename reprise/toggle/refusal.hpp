@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "reprise/base/error.hpp"
+#include "reprise/device/gate.hpp"
 
 namespace reprise {
 
@@ -19,9 +19,9 @@ enum class refused : std::uint8_t {
   unknown_state,  // restoring failed too: what is on is not known, and it is never launched again
 };
 
-class switch_refusal : public error {
+class switch_refusal : public launch_refused {
  public:
-  switch_refusal(refused why, const std::string& message) : error{message}, why_{why} {}
+  switch_refusal(refused why, const std::string& message) : launch_refused{message}, why_{why} {}
   refused why() const noexcept { return why_; }
 
  private:

@@ -314,6 +314,20 @@ bool toggle_session::active() const {
   return core_->is_hooked;
 }
 
+bool toggle_session::is_anothers(stream_ref captured) const {
+  const std::lock_guard lock{core_->hub.guard};
+  const std::uint64_t capture = core_->device.api().place_in_capture(captured.id()).capture;
+  return capture != 0 && std::ranges::any_of(core_->hub.stamps(), [&](const auto& one) {
+           return one->capture == capture && one->owner != core_->options.owner &&
+                  !one->noted.empty();
+         });
+}
+
+std::string toggle_session::ended() const {
+  const std::lock_guard lock{core_->hub.guard};
+  return core_->ended_by;
+}
+
 toggle_counts toggle_session::counts() const {
   const std::lock_guard lock{core_->hub.guard};
   return core_->counts;

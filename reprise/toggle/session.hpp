@@ -24,6 +24,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 
 #include "reprise/device/graph.hpp"
 #include "reprise/toggle/refusal.hpp"
@@ -49,6 +50,9 @@ class toggle_session {
   // Of a stream that is being captured; several in one capture are one. Closing the last with
   // nothing bound takes the gate off; what was noted can be bound later all the same.
   capture_window open_window(stream_ref captured);
+  // Whether a session of another owner has noted works of the capture that the stream is in: it
+  // will switch the executable, and one session can.
+  bool is_anothers(stream_ref captured) const;
   // A switchable work was launched into whatever capture the stream is in, by a caller who may know
   // no window: the guard then knows the graph, though nobody noted the work. Eager launches
   // (node_id::none) count for nothing.
@@ -84,6 +88,8 @@ class toggle_session {
   void clear();
 
   bool active() const;  // asked before launches, now
+  // Why it is over before its `clear`; empty: it is not. All is as it was found then.
+  std::string ended() const;
   toggle_counts counts() const;
 
  private:

@@ -33,4 +33,7 @@ struct toggle_counts {
   std::string why;                              // that one
 };
 
+// Prometheus text.
+std::string prometheus_text(const toggle_counts& counts);
+
 }  // namespace reprise
