@@ -127,7 +127,8 @@ step_result replay_cache::replay(site at, const step& what, bindings given, kept
     tell_of_bare_run(result.replay);
     return result;
   } catch (const launch_refused& why) {
-    refused = because("launch refused", {{what.name(), "a launch", why.what(), {}}});
+    refused = because("launch refused",
+                      {{what.name(), "a launch", why.what(), "until then the step runs eagerly"}});
   }
   tell_once(what, refused->rule, *refused);
   return run_eagerly(at, what, given, std::move(refused));
