@@ -24,14 +24,15 @@ struct no_arguments {};
 void launch_too_many_threads(void* call, const std::byte* arguments);  // 4096 in one block
 
 template <class Arguments>
-void enqueue_kernel(stream_ref stream, std::string_view label, body run, const Arguments& arguments,
-                    std::source_location place = std::source_location::current()) {
+node_id enqueue_kernel(stream_ref stream, std::string_view label, body run,
+                       const Arguments& arguments,
+                       std::source_location place = std::source_location::current()) {
   work what;
   what.kind = work_kind::kernel;
   what.label = label;
   what.place = place;
   what.kernel = {run, reinterpret_cast<const std::byte*>(&arguments), sizeof arguments, {}};
-  enqueue(stream, what);
+  return enqueue(stream, what);
 }
 
 // The error slot of this thread as it is, not cleared.
