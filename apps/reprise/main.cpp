@@ -17,6 +17,7 @@
 #include "apps/reprise/bench_sim_command.hpp"
 #include "apps/reprise/bench_tap_command.hpp"
 #include "apps/reprise/bench_train_command.hpp"
+#include "apps/reprise/bisect_command.hpp"
 #include "apps/reprise/check_command.hpp"
 #include "apps/reprise/decode_command.hpp"
 #include "apps/reprise/denoise_command.hpp"
@@ -81,6 +82,7 @@ int run(int argc, char** argv) {
   reprise::app::add_bench_tap(*benches, exit_code);
   reprise::app::add_bench_sim(*benches, exit_code);
   reprise::app::add_sim(root, exit_code);
+  reprise::app::add_bisect(root, exit_code);
   reprise::app::add_records(root);
 
   try {

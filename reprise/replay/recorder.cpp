@@ -331,6 +331,7 @@ void recorder::instantiate(const job& now, graph captured, recording::state& sta
   if (driven.empty()) {
     executable made = captured.instantiate(now.side);
     for (const auto& one : state.marks) one->recorded(captured, made);
+    state.prefix = replay_prefix::of(now.what.name(), captured, made);
     launched.emplace(std::move(made));
     return;
   }

@@ -3,6 +3,7 @@
 
 #include "reprise/replay/input_ring.hpp"
 #include "reprise/replay/recording.hpp"
+#include "reprise/replay/replay_prefix.hpp"
 #include "reprise/replay/run_memory.hpp"
 #include "reprise/replay/staging.hpp"
 #include "reprise/replay/step.hpp"
@@ -64,6 +65,7 @@ struct recording::state {
   std::shared_ptr<output_table> table;
   std::vector<std::shared_ptr<recorded_marks>> marks;  // of observers
   stream_order order;
+  std::unique_ptr<replay_prefix> prefix;  // null, but in a search for a failing work
 };
 
 }  // namespace reprise

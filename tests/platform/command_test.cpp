@@ -131,5 +131,17 @@ TEST_F(check_sdm_command_test, refuses_files_that_are_no_cases_in_one_line) {
   EXPECT_EQ(test::contents(file), before);
 }
 
+TEST_F(platform_command_test, bisect_says_that_nothing_fails_and_what_cannot_be_searched) {
+  const run_result nothing = run("bisect -- true");
+  EXPECT_EQ(nothing.exit_code, 0) << nothing.err;
+  EXPECT_EQ(nothing.out, "no replay of it failed\n");
+  const run_result quiet = run("bisect --json - --quiet -- true");
+  EXPECT_EQ(nlohmann::json::parse(quiet.out).at("found"), nullptr) << quiet.err;
+  const run_result nowhere = run("bisect -- /nowhere/at/all");
+  EXPECT_EQ(nowhere.exit_code, 2);
+  EXPECT_NE(nowhere.err.find("/nowhere/at/all"), std::string::npos) << nowhere.err;
+  EXPECT_EQ(run("bisect").exit_code, 2);
+}
+
 }  // namespace
 }  // namespace reprise
