@@ -177,10 +177,11 @@ void gate_hub::rebind(known& one, session_core& session, executable_id executabl
                       const std::shared_ptr<capture_stamp>& stamp) {
   bound* like = nullptr;
   for (bound& other : session.bindings) {
-    if (other.stamp() == stamp && !other.is_driven()) like = &other;
+    const bool is_whole = other.noted().size() == stamp->noted.size();
+    if (other.stamp() == stamp && !other.is_driven() && is_whole) like = &other;
   }
   if (like == nullptr) refuse(session, *stamp);
-  session.add(bound{session.device, executable, one.alive, like->same_works()});
+  session.add(bound{session.device, executable, one.alive, like->same_works()}).noticed = true;
   ++session.counts.rebound;
 }
 

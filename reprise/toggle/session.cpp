@@ -236,11 +236,13 @@ void toggle_session::bind(const fixed_executable& executable) {
   std::vector<device_node> handles;
   for (const noted_work& work : stamp->noted) handles.push_back(executable.handle(work.node));
   session.device.api().keep(executable.id(), stamp->words);
-  session.add({session.device,
-               executable.id(),
-               session.hub.life_of(session.device, executable.id()),
-               {stamp, stamp->noted, executable.nodes(), std::nullopt},
-               std::move(handles)});
+  bound made{session.device,
+             executable.id(),
+             session.hub.life_of(session.device, executable.id()),
+             {stamp, stamp->noted, executable.nodes(), std::nullopt},
+             std::move(handles)};
+  made.send_words(*session.home, session.counts);
+  session.add(std::move(made));
   session.begin();
 }
 

@@ -99,6 +99,26 @@ TEST_P(failure_cases, X10_an_executable_whose_nodes_nobody_knows_is_never_launch
   EXPECT_EQ(digits_of(on.s, anew, x), 1234567) << "the remedy";
 }
 
+TEST_P(failure_cases, X10_a_change_at_once_that_fails_is_tried_once_more_too) {
+  toggle_session eager{on.opened, toggle_mode::host_eager};
+  const recorded made = record(eager, on.s, x, 4);
+  const executable run = made.made.instantiate(on.s);
+  eager.bind(made.made, run);
+  on.plan->fail_call(seam_call::enable, 2);
+  EXPECT_THROW(eager.set(works({0})), switch_refusal);
+  const calls_since now{*on.counts};
+  EXPECT_EQ(digits_of(on.s, run, x), 1) << "before its launch";
+  EXPECT_EQ(now[seam_call::enable], 2U);
+  on.s.synchronize();
+  *on.switches_nothing = true;
+  EXPECT_THROW(eager.set(works({1})), switch_refusal);
+  EXPECT_TRUE(eager.active());
+  const reports told;
+  EXPECT_THROW(eager.set(works({2})), switch_refusal);
+  EXPECT_FALSE(eager.active());
+  EXPECT_EQ(reports::taken().size(), 1U);
+}
+
 // The n-th call of a launch fails, for every n until none does, in every mode that may fail there.
 TEST_P(failure_cases, whichever_call_of_a_change_fails_the_next_launch_is_right) {
   for (const toggle_mode mode : {toggle_mode::host_lazy, toggle_mode::variants}) {
