@@ -114,23 +114,23 @@ toggle_mode bound::choose(const states& wanted, toggle_counts& counts) {
 
 void bound::bring_to(const switch_set* wanted, std::uint64_t version, std::optional<stream_ref> on,
                      const switching& with) {
-  const states states = states_in(wanted);
+  const states now = states_in(wanted);
   toggle_mode way = with.options.mode;
   if (is_driven()) way = toggle_mode::device;
-  if (way == toggle_mode::automatic) way = choose(states, with.counts);
+  if (way == toggle_mode::automatic) way = choose(now, with.counts);
   if (!on) way = toggle_mode::host_eager;
   if (REPRISE_MUTANT(toggle_is_current_before_it_succeeds)) applied_ = version;
   switch (way) {
-    case toggle_mode::device: by_words(states, *on, with.counts); break;
-    case toggle_mode::variants: by_variant(states, *on, with); break;
+    case toggle_mode::device: by_words(now, *on, with.counts); break;
+    case toggle_mode::variants: by_variant(now, *on, with); break;
     case toggle_mode::automatic:
     case toggle_mode::host_lazy:
-    case toggle_mode::host_eager: by_host(states, with.counts); break;
+    case toggle_mode::host_eager: by_host(now, with.counts); break;
   }
   ++changes_;
   with.counts.chosen = way;
-  with.counts.nodes_off = static_cast<std::size_t>(std::ranges::count(states, false));
-  with.counts.nodes_on = states.size() - with.counts.nodes_off;
+  with.counts.nodes_off = static_cast<std::size_t>(std::ranges::count(now, false));
+  with.counts.nodes_on = now.size() - with.counts.nodes_off;
   applied_ = version;
 }
 
@@ -246,7 +246,9 @@ void bound::by_words(const states& wanted, stream_ref on, toggle_counts& counts)
 }
 
 void bound::send_words(stream_ref home, toggle_counts& counts) {
-  by_words(states(nodes_.size(), true), home, counts);
+  if (!REPRISE_MUTANT(toggle_words_come_with_the_first_set)) {
+    by_words(states(nodes_.size(), true), home, counts);
+  }
   home.synchronize();
 }
 
