@@ -140,7 +140,12 @@ capture_window toggle_session::open_window(stream_ref captured) {
   require_device(*core_, captured.device(), "open_window");
   core_->require_running("open_window");
   core_->begin();
-  return capture_window{core_, captured};
+  try {
+    return capture_window{core_, captured};
+  } catch (...) {
+    core_->pause_if_idle();
+    throw;
+  }
 }
 
 void toggle_session::counted(stream_ref captured, node_id work) {
