@@ -55,7 +55,6 @@ bound::bound(device_ref device, executable_id executable, std::weak_ptr<const vo
              std::vector<device_node> handles)
     : bound{device, executable, std::move(alive), std::move(of)} {
   handles_ = std::move(handles);
-  applied_ = never;  // its words are not there yet
 }
 
 bound::works bound::same_works() const {
@@ -115,23 +114,23 @@ toggle_mode bound::choose(const states& wanted, toggle_counts& counts) {
 
 void bound::bring_to(const switch_set* wanted, std::uint64_t version, std::optional<stream_ref> on,
                      const switching& with) {
-  const states states = states_in(wanted);
+  const states now = states_in(wanted);
   toggle_mode way = with.options.mode;
   if (is_driven()) way = toggle_mode::device;
-  if (way == toggle_mode::automatic) way = choose(states, with.counts);
+  if (way == toggle_mode::automatic) way = choose(now, with.counts);
   if (!on) way = toggle_mode::host_eager;
   if (REPRISE_MUTANT(toggle_is_current_before_it_succeeds)) applied_ = version;
   switch (way) {
-    case toggle_mode::device: by_words(states, *on, with.counts); break;
-    case toggle_mode::variants: by_variant(states, *on, with); break;
+    case toggle_mode::device: by_words(now, *on, with.counts); break;
+    case toggle_mode::variants: by_variant(now, *on, with); break;
     case toggle_mode::automatic:
     case toggle_mode::host_lazy:
-    case toggle_mode::host_eager: by_host(states, with.counts); break;
+    case toggle_mode::host_eager: by_host(now, with.counts); break;
   }
   ++changes_;
   with.counts.chosen = way;
-  with.counts.nodes_off = static_cast<std::size_t>(std::ranges::count(states, false));
-  with.counts.nodes_on = states.size() - with.counts.nodes_off;
+  with.counts.nodes_off = static_cast<std::size_t>(std::ranges::count(now, false));
+  with.counts.nodes_on = now.size() - with.counts.nodes_off;
   applied_ = version;
 }
 
@@ -156,6 +155,7 @@ void bound::by_host(const states& wanted, toggle_counts& counts) {
     switch_node(i, wanted[i], counts);
   }
   current_ = base();
+  current_serial_ = base_serial_;
   say_demotion();
 }
 
@@ -208,7 +208,7 @@ void bound::by_variant(const states& wanted, stream_ref on, const switching& wit
     twin made{without.ref(), on};
     const std::size_t bytes =
         made.nodes() * device_.api().bytes_per_node(std::source_location::current());
-    variants_.push_back({wanted, std::move(made), 0, 0});
+    variants_.push_back({wanted, std::move(made), ++serials_});
     one = &variants_.back();
     current_ = one->made.id();
     if (!REPRISE_MUTANT(toggle_has_no_variant_budget)) make_room(bytes, with);
@@ -218,6 +218,7 @@ void bound::by_variant(const states& wanted, stream_ref on, const switching& wit
   }
   one->used = ++with.uses;
   current_ = one->made.id();
+  current_serial_ = one->serial;
 }
 
 void bound::by_words(const states& wanted, stream_ref on, toggle_counts& counts) {
@@ -244,6 +245,13 @@ void bound::by_words(const states& wanted, stream_ref on, toggle_counts& counts)
   known_words_ = true;
 }
 
+void bound::send_words(stream_ref home, toggle_counts& counts) {
+  if (!REPRISE_MUTANT(toggle_words_come_with_the_first_set)) {
+    by_words(states(nodes_.size(), true), home, counts);
+  }
+  home.synchronize();
+}
+
 // The device keeps launches of one executable in order, whatever their streams; what another
 // executable of the same memory does, and what is copied ahead of it, comes behind the launch
 // before.
@@ -251,7 +259,7 @@ void bound::wait_for_last(stream_ref on, toggle_counts& counts) {
   if (!last_stream_ || *last_stream_ == on || REPRISE_MUTANT(toggle_twin_waits_for_nobody)) return;
   const auto here = std::source_location::current();
   if (!device_.state().order_after(last_stream_->id(), on, here)) {
-    throw usage_error{
+    throw error{
         "toggle: the stream of the last launch is being captured, or destroyed by another thread; "
         "launch again when that is over"};
   }
@@ -259,11 +267,9 @@ void bound::wait_for_last(stream_ref on, toggle_counts& counts) {
 }
 
 void bound::follow(stream_ref on, toggle_counts& counts) {
-  if (last_launched_ != executable_id::none && last_launched_ != current_) {
-    wait_for_last(on, counts);
-  }
+  if (launched_serial_ != current_serial_) wait_for_last(on, counts);
   last_stream_ = on;
-  last_launched_ = current_;
+  launched_serial_ = current_serial_;
   ++launches_;
 }
 
@@ -279,6 +285,7 @@ bool bound::repaired(stream_ref on, toggle_counts& counts) {
     twin made{of_.from->ref(), on};
     if (!fresh_) left_ = nodes_;
     fresh_ = std::move(made);
+    base_serial_ = ++serials_;
   } catch (const error& failure) {
     log_line(
         fmt::format("toggle: no fresh executable in the place of a slow one: {}", failure.what()));
@@ -313,6 +320,7 @@ bool bound::restore(toggle_counts& counts, std::string& why) noexcept {
   if (fresh_) nodes_ = std::move(left_);
   fresh_.reset();
   current_ = executable_;
+  current_serial_ = base_serial_ = 0;
   if (!is_alive()) return true;
   bool done = true;
   if (is_driven()) {

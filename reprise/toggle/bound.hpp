@@ -99,13 +99,17 @@ class bound {
   // Ahead of a launch that is prepared: behind the one before, where the device does not see to it.
   void follow(stream_ref on, toggle_counts& counts);
 
+  // All on, for a device-driven executable that was never launched; waits for it.
+  void send_words(stream_ref home, toggle_counts& counts);
+
   // Whether work may be under way on the stream of its last launch.
   bool may_be_in_flight() const;
 
   // All on, as it was found, and no twins. False where what is on is not known then; says why.
   bool restore(toggle_counts& counts, std::string& why) noexcept;
 
-  bool failed = false;  // the last change did, for the first time
+  bool failed = false;   // the last change did, for the first time
+  bool noticed = false;  // by the gate, by one work: it may turn out that others are not in it
 
  private:
   struct node_state {
@@ -116,8 +120,9 @@ class bound {
   struct variant {
     std::vector<bool> on;
     twin made;
-    std::size_t bytes;
-    std::uint64_t used;
+    std::uint64_t serial;
+    std::size_t bytes = 0;
+    std::uint64_t used = 0;
   };
   using states = std::vector<bool>;
 
@@ -157,8 +162,10 @@ class bound {
   std::vector<std::uint8_t> words_;  // as the device has them; empty: not yet
   bool known_words_ = true;          // false: a copy of others failed
 
+  // Which executable is which: devices use ids again. The bound one has 0.
+  std::uint64_t serials_ = 0;
+  std::uint64_t base_serial_ = 0, current_serial_ = 0, launched_serial_ = 0;
   std::optional<stream_ref> last_stream_;
-  executable_id last_launched_ = executable_id::none;
 };
 
 }  // namespace reprise

@@ -92,7 +92,8 @@ void gate_hub::binds(executable_id executable, session_core& session, bound& as)
   one.has = as.stamp();
   one.is_classified = true;
   one.is_released = false;
-  as.is_known(std::exchange(one.probed, node_id::none), one.probed_on);
+  const node_id looked_at = std::exchange(one.probed, node_id::none);
+  if (!REPRISE_MUTANT(toggle_forgets_what_a_look_did)) as.is_known(looked_at, one.probed_on);
 }
 
 const session_core* gate_hub::owner_of(executable_id executable) {
@@ -131,6 +132,25 @@ bool gate_hub::has_condemned() const {
   });
 }
 
+namespace {
+
+// Of somebody else's executable it is the driver that refuses a node of another graph, as an error
+// like any other: one that comes twice is taken for that.
+bool takes(device_ref device, executable_id executable, node_id node, bool on) {
+  for (int tries = 0; tries != 2; ++tries) {
+    try {
+      device.api().enable(executable, node, on, std::source_location::current());
+      return true;
+    } catch (const usage_error&) {
+      return false;
+    } catch (const device_error&) {
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 // Executables do not say what they were made of, but they take node ids of their own graph and
 // refuse all others by name. Asked once for each executable that nobody bound; of a node that is
 // wanted off in a bound graph, so that the call is one that is needed anyway.
@@ -147,12 +167,10 @@ bool gate_hub::has_node(known& one, device_ref device, executable_id executable,
     on = false;
   }
   const auto here = std::source_location::current();
-  try {
-    device.api().enable(executable, node, on, here);
+  if (takes(device, executable, node, on)) {
     one.probed = node;
     one.probed_on = on;
     return true;
-  } catch (const usage_error&) {
   }
   if (of.words == nullptr) return false;
   try {
@@ -177,10 +195,11 @@ void gate_hub::rebind(known& one, session_core& session, executable_id executabl
                       const std::shared_ptr<capture_stamp>& stamp) {
   bound* like = nullptr;
   for (bound& other : session.bindings) {
-    if (other.stamp() == stamp && !other.is_driven()) like = &other;
+    const bool is_whole = other.noted().size() == stamp->noted.size();
+    if (other.stamp() == stamp && !other.is_driven() && is_whole) like = &other;
   }
   if (like == nullptr) refuse(session, *stamp);
-  session.add(bound{session.device, executable, one.alive, like->same_works()});
+  session.add(bound{session.device, executable, one.alive, like->same_works()}).noticed = true;
   ++session.counts.rebound;
 }
 

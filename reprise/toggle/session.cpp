@@ -140,7 +140,12 @@ capture_window toggle_session::open_window(stream_ref captured) {
   require_device(*core_, captured.device(), "open_window");
   core_->require_running("open_window");
   core_->begin();
-  return capture_window{core_, captured};
+  try {
+    return capture_window{core_, captured};
+  } catch (...) {
+    core_->pause_if_idle();
+    throw;
+  }
 }
 
 void toggle_session::counted(stream_ref captured, node_id work) {
@@ -236,11 +241,13 @@ void toggle_session::bind(const fixed_executable& executable) {
   std::vector<device_node> handles;
   for (const noted_work& work : stamp->noted) handles.push_back(executable.handle(work.node));
   session.device.api().keep(executable.id(), stamp->words);
-  session.add({session.device,
-               executable.id(),
-               session.hub.life_of(session.device, executable.id()),
-               {stamp, stamp->noted, executable.nodes(), std::nullopt},
-               std::move(handles)});
+  bound made{session.device,
+             executable.id(),
+             session.hub.life_of(session.device, executable.id()),
+             {stamp, stamp->noted, executable.nodes(), std::nullopt},
+             std::move(handles)};
+  made.send_words(*session.home, session.counts);
+  session.add(std::move(made));
   session.begin();
 }
 

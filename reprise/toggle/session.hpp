@@ -19,7 +19,10 @@
 // and are not bound, or are of an earlier session. docs/toggle.md has the modes, and what to do
 // after each refusal.
 //
-// The device outlives it. Threads: any, at any time; a set counts for launches that come after it.
+// The device outlives it. Threads: any; a set counts for launches that come after it. What ends a
+// binding (clear, unbind, rebind, the session's end) comes when no other thread launches what is
+// bound. An executable that is gone is noticed at the next bind or set, and until then a clone of
+// its graph may be held; `unbind` ahead of its end lets go at once.
 #pragma once
 
 #include <memory>
@@ -64,7 +67,8 @@ class toggle_session {
   // works of this session, works that were launched and not noted, and kinds that cannot be
   // switched, by name.
   void bind(graph_ref graph, executable_ref executable, twins others = twins::allowed);
-  // Mode `device`: its driven works must be those that were noted, with words_for_planner.
+  // Mode `device`: its driven works must be those that were noted, with words_for_planner. Brings
+  // the words and waits for that, so it comes before the first launch.
   void bind(const fixed_executable& executable);
   // As if it had never been bound: for executables of somebody else, whose handles CUDA gives out
   // again, once their owner has instantiated anew.

@@ -135,16 +135,32 @@ switch_set session_core::keys_of_all() const {
   return switch_set{std::move(all)};
 }
 
-// What fails here is tried again before the next launch.
+void session_core::fail(bound& one, const char* call, const std::exception& failure) {
+  if (!std::exchange(one.failed, true) && !REPRISE_MUTANT(toggle_never_tries_again)) {
+    throw switch_refusal{
+        refused::not_applied,
+        fmt::format("{0}: switching failed and nothing was launched: {1}; what is on is known, so "
+                    "{0} again for one more try, or run this step eagerly",
+                    call, failure.what())};
+  }
+  const std::string why = fmt::format("switching failed twice: {}", failure.what());
+  end(why);
+  throw switch_refusal{
+      refused::session_ended,
+      fmt::format("{}: {}; the session is over and all is as it was found: run the step eagerly "
+                  "and unwatched, then clear() and record again",
+                  call, why)};
+}
+
 void session_core::apply_now() {
   const double began = now_us();
   for (bound& one : bindings) {
     try {
       one.bring_to(wanted_or_all(), version, std::nullopt,
                    {options, bindings, variant_uses, counts});
-    } catch (const std::exception&) {
-      one.failed = true;
-      throw;
+      one.failed = false;
+    } catch (const std::exception& failure) {
+      fail(one, "set", failure);
     }
   }
   counts.us += now_us() - began;
@@ -163,23 +179,29 @@ executable_id session_core::prepare(bound& one, stream_ref on) {
     one.follow(on, counts);
     one.failed = false;
     return one.current();
+  } catch (const usage_error& failure) {
+    ++counts.refused;
+    if (one.noticed) refuse_part(one);
+    fail(one, "launch", failure);
   } catch (const std::exception& failure) {
     ++counts.refused;
-    if (!std::exchange(one.failed, true) && !REPRISE_MUTANT(toggle_never_tries_again)) {
-      throw switch_refusal{
-          refused::not_applied,
-          fmt::format("launch: switching failed and nothing was launched: {}; what is on is known, "
-                      "so launch again for one more try, or run this step eagerly",
-                      failure.what())};
-    }
-    const std::string why = fmt::format("switching failed twice: {}", failure.what());
-    end(why);
-    throw switch_refusal{
-        refused::session_ended,
-        fmt::format("launch: {}; the session is over and all is as it was found: run the step "
-                    "eagerly and unwatched, then clear() and record again",
-                    why)};
+    fail(one, "launch", failure);
   }
+}
+
+// The gate took it for another executable of a bound graph.
+void session_core::refuse_part(bound& one) {
+  const std::string label = one.stamp()->label;
+  std::string why;
+  one.restore(counts, why);
+  hub.release(one);
+  bindings.remove_if([&](const bound& other) { return &other == &one; });
+  counts.bound = bindings.size();
+  throw switch_refusal{
+      refused::unbound,
+      fmt::format("launch: the executable has some works of '{}' and not all, so it is of another "
+                  "graph than the bound one; call bind(graph, executable)",
+                  label)};
 }
 
 bound& session_core::add(bound made) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <list>
 #include <memory>
 #include <string>
@@ -51,6 +52,9 @@ struct session_core {
   void require_running(const char* call) const;
   void require_activation() const;
   switch_set keys_of_all() const;
+  // What a change that failed leads to: one more try, then the end of the session.
+  [[noreturn]] void fail(bound& one, const char* call, const std::exception& failure);
+  [[noreturn]] void refuse_part(bound& one);
   // Host_eager: all bound executables, of which none is in flight.
   void apply_now();
   // Those whose executables are gone.

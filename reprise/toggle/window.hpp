@@ -15,6 +15,7 @@
 #include <span>
 
 #include "reprise/device/device.hpp"
+#include "reprise/device/view.hpp"
 #include "reprise/toggle/switch_set.hpp"
 
 namespace reprise {

@@ -99,6 +99,61 @@ TEST_P(failure_cases, X10_an_executable_whose_nodes_nobody_knows_is_never_launch
   EXPECT_EQ(digits_of(on.s, anew, x), 1234567) << "the remedy";
 }
 
+TEST_P(failure_cases, X10_a_change_at_once_that_fails_is_tried_once_more_too) {
+  toggle_session eager{on.opened, toggle_mode::host_eager};
+  const recorded made = record(eager, on.s, x, 4);
+  const executable run = made.made.instantiate(on.s);
+  eager.bind(made.made, run);
+  on.plan->fail_call(seam_call::enable, 2);
+  EXPECT_THROW(eager.set(works({0})), switch_refusal);
+  const calls_since now{*on.counts};
+  EXPECT_EQ(digits_of(on.s, run, x), 1) << "before its launch";
+  EXPECT_EQ(now[seam_call::enable], 2U);
+  on.s.synchronize();
+  *on.switches_nothing = true;
+  EXPECT_THROW(eager.set(works({1})), switch_refusal);
+  EXPECT_TRUE(eager.active());
+  const reports told;
+  EXPECT_THROW(eager.set(works({2})), switch_refusal);
+  EXPECT_FALSE(eager.active());
+  EXPECT_EQ(reports::taken().size(), 1U);
+}
+
+// Somebody else's executable is looked at, and the driver's way to say no is an error.
+TEST_P(failure_cases, an_executable_that_refuses_to_be_looked_at_is_nobodys) {
+  session.bind(of.made, step);
+  const graph other = capture(on.s, [&](stream_ref c) { append(c, x, 4); });
+  const executable foreign = other.instantiate(on.s);
+  *on.switches_nothing = true;
+  EXPECT_EQ(digits_of(on.s, foreign, x), 5);
+  *on.switches_nothing = false;
+  EXPECT_TRUE(session.active());
+  const recorded late = record(session, on.s, x, 2);
+  const executable unbound = late.made.instantiate(on.s);
+  on.plan->fail_call(seam_call::enable, 1);
+  EXPECT_THROW(unbound.launch(on.s), switch_refusal) << "one failure is none of these";
+  EXPECT_TRUE(on.plan->fired());
+}
+
+TEST_P(failure_cases, a_fresh_executable_that_cannot_be_had_is_asked_for_again_later) {
+  constexpr std::size_t nodes = 300;  // 30 us a launch, once all are touched: 1500 in 50
+  const digits many{on.memory, nodes, on.s};
+  toggle_session other{on.opened, toggle_mode::host_lazy};
+  const recorded large = record(other, on.s, many, nodes);
+  const executable run = large.made.instantiate(on.s);
+  other.bind(large.made, run);
+  other.set(works({}));
+  run.launch(on.s);
+  other.set(all_but(nodes, {}));
+  on.plan->fail_call(seam_call::instantiate, 1);
+  for (int i = 0; i < 60; ++i) run.launch(on.s);
+  EXPECT_TRUE(on.plan->fired());
+  EXPECT_EQ(other.counts().repairs, 0U);
+  for (int i = 0; i < 60; ++i) run.launch(on.s);
+  EXPECT_EQ(other.counts().repairs, 1U);
+  EXPECT_EQ(read_back(on.s, many), std::vector<std::int32_t>(nodes, 1));
+}
+
 // The n-th call of a launch fails, for every n until none does, in every mode that may fail there.
 TEST_P(failure_cases, whichever_call_of_a_change_fails_the_next_launch_is_right) {
   for (const toggle_mode mode : {toggle_mode::host_lazy, toggle_mode::variants}) {

@@ -244,6 +244,31 @@ TEST_P(guard_cases, X02_looking_at_an_executable_leaves_it_as_its_binding_believ
   EXPECT_EQ(digits_of(s(), noticed, x), 123);
 }
 
+TEST_P(guard_cases, X02_an_executable_of_a_part_is_not_taken_for_one_of_the_whole) {
+  const auto x = number();
+  toggle_session session{dev(), {.mode = toggle_mode::host_lazy, .keys_may_differ = true}};
+  const recorded of = record(session, s(), x, 3);
+  const executable step = of.made.instantiate(s());
+  session.bind(of.made, step);
+  session.set(works({2}));
+  const graph part = of.made.without({of.nodes[1]});
+  const executable run = part.instantiate(s());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(why_refused([&] { run.launch(s()); }), refused::unbound);
+  }
+  EXPECT_TRUE(session.active());
+  session.set(all_but(3, {}));
+  const executable later = part.instantiate(s());
+  EXPECT_EQ(digits_of(s(), later, x), 13) << "with all on there is no difference";
+  session.set(works({2}));
+  EXPECT_EQ(why_refused([&] { later.launch(s()); }), refused::unbound);
+  session.bind(part, run);
+  EXPECT_EQ(digits_of(s(), run, x), 3);
+  session.set(works({0, 1}));
+  EXPECT_EQ(digits_of(s(), run, x), 1);
+  EXPECT_EQ(digits_of(s(), step, x), 12);
+}
+
 TEST_P(guard_cases, X02_an_exempt_executable_is_left_alone) {
   const auto x = number();
   executable_id spared = executable_id::none;

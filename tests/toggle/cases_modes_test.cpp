@@ -245,6 +245,15 @@ TEST_P(mode_cases, in_mode_device_a_changed_set_is_one_copy) {
   EXPECT_EQ(digits_of(s(), step, x), 1234);
 }
 
+TEST_P(mode_cases, in_mode_device_the_words_are_there_from_the_binding_on) {
+  const auto x = number();
+  toggle_session session{dev(), toggle_mode::device};
+  const fixed_executable step = record_driven(session, s(), x, 3, 4);
+  session.bind(step);
+  session.clear();
+  EXPECT_EQ(digits_of(s(), step, x), 123) << "never launched in the session";
+}
+
 TEST_P(mode_cases, in_mode_device_words_are_not_written_under_a_launch_in_flight) {
   const auto x = number();
   const stream beside{dev()};
