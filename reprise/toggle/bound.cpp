@@ -338,7 +338,18 @@ bool bound::restore(toggle_counts& counts, std::string& why) noexcept {
       done = try_to([&] { switch_node(i, true, counts); }) && done;
     }
   }
-  return done;
+  return done || is_gone();
+}
+
+// Destroyed with a launch in flight, it lasts until that is done, and nobody can launch it.
+bool bound::is_gone() noexcept {
+  try {
+    if (last_stream_ && device_.state().is_live(last_stream_->id())) last_stream_->synchronize();
+    device_.api().close_finished();
+  } catch (const std::exception&) {
+    return false;  // why nodes could not be switched is told
+  }
+  return !is_alive();
 }
 
 }  // namespace reprise

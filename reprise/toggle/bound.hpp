@@ -138,6 +138,7 @@ class bound {
   void by_words(const states& wanted, stream_ref on, toggle_counts& counts);
   static void make_room(std::size_t bytes, const switching& with);
   void wait_for_last(stream_ref on, toggle_counts& counts);
+  bool is_gone() noexcept;
 
   device_ref device_;
   executable_id executable_;
