@@ -271,9 +271,6 @@ void run_publishing(Runner& with) {
   taken[0] = publication::word(3, 5, 60, false);
   with.run(publish_taken, read<std::uint64_t>{all(plan)}, inout<std::uint64_t>{all(taken)},
            write<std::uint64_t>{all(publications)});
-  const std::vector<std::uint64_t> slots{0, plan_to_bring(1, 3)};
-  const std::vector<std::uint64_t> plans{1, 2, 3, 4, 5, 6, 7, 8};
-  std::vector<std::uint64_t> brought(4);
   std::vector<std::uint64_t> replays{3};
   std::vector<std::uint64_t> consumed{3};
   // The second of two producers is not planned, and is switched off.
@@ -294,10 +291,6 @@ void run_publishing(Runner& with) {
            write<std::uint64_t>{all(consumed)}, read<std::uint64_t>{all(driven)},
            inout<std::uint8_t>{all(on)}, std::uint64_t{2 * descriptor_words});
   with.beside = {};
-  with.run(bring_plan, read<std::uint64_t>{all(slots)}, read<std::uint64_t>{all(plans)},
-           write<std::uint64_t>{all(brought)}, inout<std::uint64_t>{all(replays)},
-           write<std::uint64_t>{all(consumed)}, read<std::uint64_t>{view<const std::uint64_t>{}},
-           inout<std::uint8_t>{view<std::uint8_t>{}}, std::uint64_t{4});
   std::vector<std::uint8_t> moved(ring.size());
   with.run(move_span, read<std::uint8_t>{all(std::as_const(ring))},
            write<std::uint8_t>{all(moved)});
