@@ -145,13 +145,14 @@ TEST_P(foreign_graphs, keep_their_order_across_streams) {
   send_here(eye);
   const graph made = model.captured({&eye});
   const executable theirs = made.instantiate(on.work);
-  watched_graph watched = eye.bind(made, theirs);
+  const executable another = made.instantiate(on.work);  // its works are the same memory's
+  watched_graph watched[] = {eye.bind(made, theirs), eye.bind(made, another)};
   const stream second{on.opened};
   const std::vector<float> x = next_values();
   model.take(on.work, x);
   for (int i = 0; i < 6; ++i) {
     expect(x, "*", row_mode::kind::all, {});
-    watched.launch(i % 2 == 0 ? stream_ref{on.work} : stream_ref{second});
+    watched[i % 2].launch(i % 2 == 0 ? stream_ref{on.work} : stream_ref{second});
     ++steps;
   }
   second.synchronize();
