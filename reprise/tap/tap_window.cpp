@@ -21,7 +21,9 @@ struct tap_window::state {
   std::optional<producer_branch> branch;  // of a capture
   eager_step now;
 
-  bool is_left_by_exception() const { return std::uncaught_exceptions() > exceptions; }
+  bool is_broken = false;  // a producer is there in part
+
+  bool is_left_by_exception() const { return is_broken || std::uncaught_exceptions() > exceptions; }
 };
 
 namespace {
@@ -90,7 +92,14 @@ void tap_window::tap(point where, const tensor_ref& what) {
   if (!one) return;
   one->enabled = core.is_enabled(*one, now.now.gate);
   if (now.made) {
-    now.made->works->add(now.stream, *now.branch, *one, what);
+    try {
+      now.made->works->add(now.stream, *now.branch, *one, what);
+    } catch (const usage_error&) {
+      throw;  // one point too many: those before it are whole
+    } catch (...) {
+      now.is_broken = true;
+      throw;
+    }
   } else if (one->enabled) {
     now.of->eager.publish(site{now.stream}, now.now, *one, what);
   }
