@@ -24,10 +24,13 @@
 #include "reprise/tap/monitor_options.hpp"
 #include "reprise/tap/tap_counts.hpp"
 #include "reprise/tap/tap_spec.hpp"
+#include "reprise/tap/tap_window.hpp"
+#include "reprise/tap/watched_graph.hpp"
 #include "reprise/toggle/toggle_counts.hpp"
 
 namespace reprise {
 
+class foreign_taps;
 class tap_core;
 
 class monitor {
@@ -62,6 +65,17 @@ class monitor {
   // For replay_cache::observe.
   std::shared_ptr<mark_observer> observer() const;
 
+  // For graphs that somebody else captures and instantiates (tap_window.hpp): of a stream that he
+  // is capturing now, or of any other, which is an eager step then. Throws usage_error in mode
+  // `device`, for a second window of one capture, and while one of another is open.
+  tap_window open_window(stream_ref captured);
+  // Pairs a graph that was captured in a window with an executable of it, with nothing in flight
+  // and after its first launch; then launch what this returns. Again, when its owner has
+  // instantiated anew, also under the same handle: all works are taken to be on in it. Forbid twins
+  // where he changes parameters of the executable (toggle_options.hpp). Throws usage_error for a
+  // graph without taps of this monitor.
+  watched_graph bind(graph_ref graph, executable_ref executable, twins others = twins::allowed);
+
   // Whose rows the next step under this monitor has, and whether it is gated; without it nobody's,
   // and it is. Throws what the device failed with, if it did.
   void plan_step(std::span<const request_rows> requests, step_gate gate = step_gate::gated);
@@ -88,6 +102,7 @@ class monitor {
 
  private:
   std::shared_ptr<tap_core> core_;
+  std::shared_ptr<foreign_taps> foreign_;
 };
 
 }  // namespace reprise

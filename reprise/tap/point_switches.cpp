@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "reprise/base/error.hpp"
 #include "reprise/base/mutant.hpp"
 
 namespace reprise {
@@ -26,6 +27,17 @@ bool point_switches::note(stream_ref captured, std::span<const std::uint64_t> po
 
 void point_switches::bind(graph_ref graph, executable_ref executable) {
   session_.bind(graph, executable);
+  version_ = 0;
+}
+
+// Where it is the executable that was bound, it is switched back. Where that fails it is another
+// under the same handle, with other nodes.
+void point_switches::bind_anew(graph_ref graph, executable_ref executable, twins others) {
+  try {
+    session_.unbind(executable);
+  } catch (const error&) {
+  }
+  session_.rebind(graph, executable, others);
   version_ = 0;
 }
 

@@ -32,6 +32,8 @@ class point_switches {
   bool note(stream_ref captured, std::span<const std::uint64_t> points,
             std::span<const node_id> producers, std::span<const node_id> shared);
   void bind(graph_ref graph, executable_ref executable);
+  // One that its owner may have bound before: all is on in it, whatever was known of its handle.
+  void bind_anew(graph_ref graph, executable_ref executable, twins others);
 
   // What is on in the launch that follows: of the points that are bound, those for which `is_on`
   // says so, which is asked only where `version`, or what is bound, is not what it was. `dropped`:

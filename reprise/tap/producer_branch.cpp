@@ -48,23 +48,39 @@ void producer_branch::end() {
   ours_ = false;
 }
 
-// The branch is in order, so behind one producer is behind all before it.
+std::optional<std::size_t> producer_branch::join_of(const std::byte* begin,
+                                                    std::size_t bytes) const {
+  std::optional<std::size_t> last;
+  for (const pending& one : pending_) {
+    const bool overlaps = begin < one.end && one.begin < begin + bytes;
+    if (overlaps && (!last || one.join > *last)) last = one.join;
+  }
+  return last;
+}
+
 void producer_branch::see(stream_ref stream, const work& what) {
   if (ours_ || pending_.empty() || REPRISE_MUTANT(late_join_is_left_out)) return;
   std::optional<std::size_t> last;
   for (const access& touched : what.accesses) {
     if (!touched.writes || touched.indirect || touched.bytes == 0) continue;
-    const auto* const begin = static_cast<const std::byte*>(touched.begin);
-    for (const pending& one : pending_) {
-      const bool overlaps = begin < one.end && one.begin < begin + touched.bytes;
-      if (overlaps && (!last || one.join > *last)) last = one.join;
-    }
+    last = std::max(last, join_of(static_cast<const std::byte*>(touched.begin), touched.bytes));
   }
   if (!last || !stream.capturing()) return;
   landmark("tap: joined a producer late");
-  core_.joins[*last].wait(stream);
+  wait_for(stream, *last);
+}
+
+void producer_branch::wait_for_readers(stream_ref stream, const std::byte* begin,
+                                       std::size_t bytes) {
+  const std::optional<std::size_t> last = join_of(begin, bytes);
+  if (last) wait_for(stream, *last);
+}
+
+// The branch is in order, so behind one producer is behind all before it.
+void producer_branch::wait_for(stream_ref stream, std::size_t join) {
+  core_.joins[join].wait(stream);
   if (!(stream == run_)) return;
-  std::erase_if(pending_, [&](const pending& one) { return one.join <= *last; });
+  std::erase_if(pending_, [&](const pending& one) { return one.join <= join; });
 }
 
 void producer_branch::join() {

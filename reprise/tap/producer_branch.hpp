@@ -31,6 +31,8 @@ class producer_branch {
   // Where to launch what is behind all producers and reads no tensor; then it is launched there.
   stream_ref behind();
   void end();
+  // What is enqueued on the stream from here on comes behind the producers of these bytes.
+  void wait_for_readers(stream_ref stream, const std::byte* begin, std::size_t bytes);
   // What is enqueued on the captured stream from here on comes behind all producers.
   void join();
 
@@ -41,7 +43,10 @@ class producer_branch {
     std::size_t join = 0;  // of the core's events
   };
 
+  // Of the last producer that still reads any of them.
+  std::optional<std::size_t> join_of(const std::byte* begin, std::size_t bytes) const;
   void see(stream_ref stream, const work& what);
+  void wait_for(stream_ref stream, std::size_t join);
 
   tap_core& core_;
   stream_ref run_;

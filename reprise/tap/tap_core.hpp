@@ -66,12 +66,16 @@ class tap_core {
                         std::uint64_t most);
   std::shared_ptr<const reason> never_fits(std::string_view what,
                                            std::span<const tapped_point> points);
+  // A launch without room: what is enabled of these is counted.
+  void drop(std::span<const tapped_point> points);
   void told_plan();
   // Ahead of a launch of producers: which of them run (point_switches::want).
   running switch_producers(bool dropped);
   // After a launch that failed: where it did since nodes could not be switched, nothing is watched
   // from here on, and that is said.
   void look_at_switches() noexcept;
+  // Whether what is launched now may publish: neither stopped nor, by the above, over.
+  bool watches() const { return !is_blind_ && !stopped(); }
 
   void flush();
   void await_request(std::uint64_t request);
@@ -105,7 +109,6 @@ class tap_core {
   bool is_on(std::uint64_t id, step_gate gate) const;
   bool wait_for_room(std::int64_t deadline);
   void deliver_all();
-  void drop(std::span<const tapped_point> points);
   void run_drain();
 
   std::uint64_t id_;

@@ -135,6 +135,36 @@ TEST_P(switched_points, of_a_dropped_step_are_not_in_its_graph) {
   EXPECT_EQ(cache.counts().captured, 1U);
 }
 
+// Where the host would have to switch every node for one step, they run and are told to publish
+// nothing; in mode device the graph leaves them out by the same words.
+TEST_P(switched_points, of_a_dropped_step_publish_nothing_where_they_run) {
+  for (const toggle_mode mode : {toggle_mode::host_lazy, toggle_mode::device}) {
+    tapped_model model{3, 4};
+    monitor_options how = by(mode);
+    how.ring_bytes = 6 * (32 + 16);  // one step
+    how.drop_when_full = true;
+    monitor eye{on.opened, how};
+    eye.watch({"*", row_mode::all()});
+    book = std::make_shared<test::kept_book>();
+    send_here(eye);
+    replay_cache cache{on.opened};
+    cache.observe(eye.observer());
+    expected.clear();
+    steps = 0;
+    for (int round = 0; round < 4; ++round) {
+      step(cache, eye, model, "*");
+      const std::size_t kept = expected.size();
+      for (int i = 0; i < 3; ++i) step(cache, eye, model, "*");  // nobody drains
+      expected.resize(kept);
+      eye.flush();
+    }
+    expect_all();
+    EXPECT_EQ(eye.counts().dropped, 4U * 3 * 6);
+    EXPECT_EQ(eye.counts().lost, 0U);
+    EXPECT_EQ(eye.switch_counts().enable_calls, 0U);
+  }
+}
+
 // The first failure is known and mended by the next launch; the second ends the session, restores
 // everything, and steps go on unwatched, with one line.
 TEST(switched_points_of_a_failing_device, end_the_watch_and_not_the_run) {
