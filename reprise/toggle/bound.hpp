@@ -99,6 +99,8 @@ class bound {
   // Ahead of a launch that is prepared: behind the one before, where the device does not see to it.
   void follow(stream_ref on, toggle_counts& counts);
 
+  // Whether the host would have to switch any of its works.
+  bool differs_from(const switch_set& wanted) const { return differing(states_in(&wanted)) != 0; }
   // Whether work may be under way on the stream of its last launch.
   bool may_be_in_flight() const;
 
