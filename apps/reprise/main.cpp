@@ -16,6 +16,7 @@
 #include "apps/reprise/bench_sdm_command.hpp"
 #include "apps/reprise/bench_sim_command.hpp"
 #include "apps/reprise/bench_tap_command.hpp"
+#include "apps/reprise/bench_toggle_command.hpp"
 #include "apps/reprise/bench_train_command.hpp"
 #include "apps/reprise/bisect_command.hpp"
 #include "apps/reprise/check_command.hpp"
@@ -80,6 +81,7 @@ int run(int argc, char** argv) {
   reprise::app::add_bench_sdm(*benches, exit_code);
   reprise::app::add_bench_train(*benches, exit_code);
   reprise::app::add_bench_tap(*benches, exit_code);
+  reprise::app::add_bench_toggle(*benches, exit_code);
   reprise::app::add_bench_sim(*benches, exit_code);
   reprise::app::add_sim(root, exit_code);
   reprise::app::add_bisect(root, exit_code);

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <numeric>
 #include <set>
 #include <utility>
 #include <variant>
@@ -34,11 +36,29 @@ std::uint64_t number_of_this_run() {
       std::chrono::duration_cast<std::chrono::microseconds>(now).count());
 }
 
+constexpr std::array modes{toggle_mode::automatic, toggle_mode::variants, toggle_mode::host_lazy,
+                           toggle_mode::host_eager, toggle_mode::device};
+
+// Throws usage_error where it is none.
+toggle_mode toggle_mode_of(const watch_options& typed) {
+  const std::string name = typed.mode.value_or("automatic");
+  const auto* const found =
+      std::ranges::find(modes, name, [](toggle_mode mode) { return name_of(mode); });
+  if (found != modes.end()) return *found;
+  throw usage_error{fmt::format(
+      "--toggle-mode {}: give automatic, variants, host_lazy, host_eager or device", name)};
+}
+
+watch_schedule schedule_of(const watch_options& typed) {
+  return typed.schedule ? watch_schedule{*typed.schedule} : watch_schedule{};
+}
+
 monitor_options options_of(const watch_options& typed, std::string_view workload) {
   monitor_options how;
   how.run = number_of_this_run();
   how.run_name = fmt::format("{}-{}", workload, how.run);
   how.drop_when_full = drops(typed);
+  how.switch_by = toggle_mode_of(typed);
   return how;
 }
 
@@ -58,7 +78,9 @@ void refuse_unless_watched(const watch_options& typed) {
                                                 {"--out", !typed.out.empty()},
                                                 {"--when-full", typed.when_full.has_value()},
                                                 {"--metrics", typed.metrics.has_value()},
-                                                {"--metrics-port", typed.metrics_port.has_value()}};
+                                                {"--metrics-port", typed.metrics_port.has_value()},
+                                                {"--schedule", typed.schedule.has_value()},
+                                                {"--toggle-mode", typed.mode.has_value()}};
   for (const auto& [option, is_given] : given) {
     if (!is_given) continue;
     throw usage_error{
@@ -88,6 +110,13 @@ void add_watch_options(verb_ref verb, watch_options& into) {
                   "where to read them meanwhile: http://127.0.0.1:PORT/metrics; 0: any free port")
       .option_text("PORT")
       .range(0, 65535);
+  verb.add_option("--schedule", into.schedule,
+                  "what is on from which decode step on: STEP=SET;STEP=SET [all that is watched]")
+      .option_text("TEXT");
+  verb.add_option("--toggle-mode", into.mode,
+                  "how taps are switched: automatic, variants, host_lazy, host_eager or device "
+                  "[automatic]")
+      .option_text("HOW");
 }
 
 void check_watch_options(const watch_options& typed) {
@@ -98,6 +127,8 @@ void check_watch_options(const watch_options& typed) {
   if (const std::string how = typed.when_full.value_or("wait"); how != "wait" && how != "drop") {
     throw usage_error{fmt::format("--when-full {}: give wait or drop", how)};
   }
+  toggle_mode_of(typed);
+  schedule_of(typed);
   std::set<std::string> places;
   for (const std::string& where : typed.out) {
     const std::string place = name_of_place(where);
@@ -114,16 +145,22 @@ void watched_run::taken::add(const tap_record& one) {
   bytes += one.bytes.size();
   ++by_point[point_name(one)];
   ++by_request[one.request];
+  if (keeps_rows) ++by_row[{one.request, one.first_row}];
 }
 
 watched_run::watched_run(device_ref device, const watch_options& typed, std::string_view workload,
                          const std::vector<point>& known)
-    : typed_{typed}, how_{options_of(typed, workload)}, eye_{device, how_} {
+    : typed_{typed},
+      schedule_{schedule_of(typed)},
+      how_{options_of(typed, workload)},
+      eye_{device, how_} {
   const point_set set{typed.points};
   if (const std::string none = set.unmatched(known); !none.empty()) {
     throw usage_error{fmt::format("--watch {}: '{}' is no point of this model; it marks {}:0-{}",
                                   typed.points, none, known.front().kind, known.back().layer)};
   }
+  schedule_.check(known, set);
+  taken_.keeps_rows = typed.schedule.has_value();
   eye_.watch({set, mode_of(typed)});
   eye_.deliver_to([this](const tap_record& one) { taken_.add(one); });
   // Databases first: a folder is made by opening it, and is not there where one refuses.
@@ -138,6 +175,16 @@ watched_run::watched_run(device_ref device, const watch_options& typed, std::str
 
 watched_run::~watched_run() = default;
 
+void watched_run::ahead_of(std::optional<std::uint64_t> decode_step) {
+  decode_step_ = decode_step;
+  if (!typed_.schedule) return;
+  if (decode_step) decode_steps_ = *decode_step + 1;
+  const point_set& wanted = decode_step ? schedule_.at(*decode_step) : schedule_.all();
+  if (enabled_ == &wanted) return;
+  enabled_ = &wanted;
+  eye_.enable(wanted);
+}
+
 void watched_run::plan(std::span<const request_rows> rows) {
   for (unopened_sink& one : std::exchange(unopened_, {})) {
     sink_queue_options options;
@@ -145,10 +192,14 @@ void watched_run::plan(std::span<const request_rows> rows) {
     options.loss = when_lost::count;  // finish() tells it
     eye_.send_to(std::move(one.sink), std::move(options));
   }
+  if (typed_.schedule && decode_step_) {
+    for (const request_rows& one : rows) step_of_[{one.request, one.first_token}] = *decode_step_;
+  }
   eye_.plan_step(rows);
 }
 
 void watched_run::finish() {
+  switched_ = eye_.switch_counts();  // before all is switched back
   try {
     eye_.stop();
   } catch (const sink_error& lost) {
@@ -166,10 +217,46 @@ void watched_run::write_metrics() {
       fmt::format("--metrics {}: the file cannot be written; give another place", *typed_.metrics);
 }
 
+std::uint64_t watched_run::driver_calls() const {
+  return switched_.enable_calls + switched_.copies + switched_.variants_made;
+}
+
+std::string watched_run::chosen_mode() const {
+  if (how_.switch_by == toggle_mode::device) return "device";
+  return switched_.switches == 0 ? "none" : std::string{name_of(switched_.chosen)};
+}
+
+std::string watched_run::why_chosen() const {
+  if (how_.switch_by == toggle_mode::device) {
+    return "asked for: the graph switches its own taps, by the plan that it brings";
+  }
+  if (switched_.switches == 0) return "nothing had to be switched";
+  return how_.switch_by == toggle_mode::automatic ? switched_.why : "asked for";
+}
+
+std::vector<std::uint64_t> watched_run::records_by_step() const {
+  std::vector<std::uint64_t> all(decode_steps_);
+  for (const auto& [row, records] : taken_.by_row) {
+    const auto step = step_of_.find(row);
+    if (step != step_of_.end()) all[step->second] += records;
+  }
+  return all;
+}
+
 void watched_run::print(std::FILE* to) const {
   fmt::print(to, "  taps        {} records of {} points, {} rows, {} bytes; {} lost, {} dropped\n",
              taken_.records, taken_.by_point.size(), taken_.rows, taken_.bytes, counts_.lost,
              counts_.dropped);
+  if (typed_.schedule) {
+    const std::vector<std::uint64_t> steps = records_by_step();
+    fmt::print(to, "  schedule    {} records in {} of {} decode steps\n",
+               std::accumulate(steps.begin(), steps.end(), std::uint64_t{0}),
+               std::ranges::count_if(steps, [](std::uint64_t records) { return records != 0; }),
+               steps.size());
+    fmt::print(to, "  switched    {} times by {} calls of the driver; {}, chosen {}: {}\n",
+               switched_.switches, driver_calls(), name_of(how_.switch_by), chosen_mode(),
+               why_chosen());
+  }
   for (const named_sink_counts& sink : sinks_) {
     fmt::print(to, "  records     {} in {}, {} lost\n", sink.counts.delivered,
                formats::printable(sink.name), sink.counts.lost);
@@ -191,20 +278,32 @@ nlohmann::json watched_run::as_json() const {
                      {"waits", counts.waits},
                      {"longest_lag_us", counts.longest_lag_us}});
   }
-  return {{"run", how_.run_name},
-          {"watch", typed_.points},
-          {"rows_mode", typed_.rows.value_or("last")},
-          {"records", taken_.records},
-          {"rows", taken_.rows},
-          {"bytes", taken_.bytes},
-          {"points", taken_.by_point},
-          {"requests", requests},
-          {"published", counts_.published},
-          {"lost", counts_.lost},
-          {"dropped", counts_.dropped},
-          {"reserve_waits", counts_.reserve_waits},
-          {"drain_copies", counts_.spans},
-          {"sinks", sinks}};
+  nlohmann::json all{{"run", how_.run_name},
+                     {"watch", typed_.points},
+                     {"rows_mode", typed_.rows.value_or("last")},
+                     {"records", taken_.records},
+                     {"rows", taken_.rows},
+                     {"bytes", taken_.bytes},
+                     {"points", taken_.by_point},
+                     {"requests", requests},
+                     {"published", counts_.published},
+                     {"lost", counts_.lost},
+                     {"dropped", counts_.dropped},
+                     {"reserve_waits", counts_.reserve_waits},
+                     {"drain_copies", counts_.spans},
+                     {"sinks", sinks},
+                     {"mode", name_of(how_.switch_by)}};
+  if (!typed_.schedule) return all;
+  all["schedule"] = *typed_.schedule;
+  all["mode_chosen"] = chosen_mode();
+  all["mode_why"] = why_chosen();
+  all["switches"] = switched_.switches;
+  all["driver_calls"] = driver_calls();
+  nlohmann::json& by_step = all["records_by_step"] = nlohmann::json::array();
+  for (const std::uint64_t records : records_by_step()) {
+    by_step.push_back({{"step", by_step.size()}, {"records", records}});
+  }
+  return all;
 }
 
 std::string watched_run::failure() const {

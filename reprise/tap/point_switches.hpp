@@ -25,6 +25,10 @@ class point_switches {
   point_switches(device_ref device, toggle_mode mode);
 
   bool are_driven() const { return mode_ == toggle_mode::device; }
+  // Ahead of a step, while nothing of it is enqueued, where anything is bound; else at its launch.
+  bool are_switched_early() const {
+    return mode_ == toggle_mode::host_eager && !session_.keys().empty();
+  }
 
   // Of one capture: producer i is the work of point i, `shared` are those of all. False: they are
   // not switched, and what is off publishes nothing; where the graph switches its own, and where
@@ -34,6 +38,9 @@ class point_switches {
   void bind(graph_ref graph, executable_ref executable);
   // One that its owner may have bound before: all is on in it, whatever was known of its handle.
   void bind_anew(graph_ref graph, executable_ref executable, twins others);
+  // Of the capture of this producer, which is part of a graph that switches its own of another
+  // monitor: the host switches nothing in such an executable.
+  void withdraw(node_id producer) { session_.withdraw(producer); }
 
   // What is on in the launch that follows: of the points that are bound, those for which `is_on`
   // says so, which is asked only where `version`, or what is bound, is not what it was. `dropped`:

@@ -126,6 +126,10 @@ void producers::recorded(graph_ref of, executable_ref as) {
 }
 
 void producers::recorded(const fixed_executable& as) {
+  if (!core_->switches.are_driven()) {
+    if (std::exchange(is_switched_, false)) core_->switches.withdraw(nodes_.front());
+    return;
+  }
   handles_.push_back(nodes_.size());
   for (const node_id one : nodes_) {
     handles_.push_back(static_cast<std::uint64_t>(as.handle(one)));

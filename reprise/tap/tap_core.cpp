@@ -64,6 +64,7 @@ void tap_core::watch(std::vector<tap_spec> specs) {
 void tap_core::enable(point_set enabled) {
   enabled_ = std::move(enabled);
   ++enabled_version_;
+  if (switches.are_switched_early()) switch_producers(false);
 }
 
 std::uint64_t tap_core::recorded_as() const {
@@ -132,6 +133,7 @@ void tap_core::next_step(std::span<const request_rows> requests, step_gate gate)
   drains.raise_failure();
   requests_.assign(requests.begin(), requests.end());
   gate_ = gate;
+  if (switches.are_switched_early()) switch_producers(false);
 }
 
 std::uint64_t tap_core::begin_step() {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/fault_points.hpp"
 #include "reprise/base/mutant.hpp"
 #include "reprise/device/enqueue.hpp"
 #include "reprise/telemetry/log.hpp"
@@ -152,6 +153,7 @@ void bound::by_host(const states& wanted, toggle_counts& counts) {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const bool differs = nodes_[i].on != wanted[i] || !nodes_[i].known;
     if (!differs && !REPRISE_MUTANT(toggle_switches_what_does_not_differ)) continue;
+    landmark("toggle: the host switched a work");
     switch_node(i, wanted[i], counts);
   }
   current_ = base();
@@ -199,6 +201,7 @@ void bound::by_variant(const states& wanted, stream_ref on, const switching& wit
     return;
   }
   variant* one = find(wanted);
+  if (one != nullptr) landmark("toggle: a set came again");
   if (one == nullptr || REPRISE_MUTANT(toggle_makes_each_variant_again)) {
     std::vector<node_id> off;
     for (std::size_t i = 0; i < wanted.size(); ++i) {

@@ -102,6 +102,8 @@ class bound {
   // All on, for a device-driven executable that was never launched; waits for it.
   void send_words(stream_ref home, toggle_counts& counts);
 
+  // Whether the host would have to switch any of its works.
+  bool differs_from(const switch_set& wanted) const { return differing(states_in(&wanted)) != 0; }
   // Whether work may be under way on the stream of its last launch.
   bool may_be_in_flight() const;
 

@@ -157,6 +157,16 @@ void toggle_session::counted(stream_ref captured, node_id work) {
   if (!noted) stamp->counted.push_back(work);
 }
 
+void toggle_session::withdraw(node_id work) {
+  const std::lock_guard lock{core_->hub.guard};
+  for (const auto& stamp : core_->hub.stamps()) {
+    if (stamp->owner != core_->options.owner) continue;
+    if (std::ranges::find(stamp->noted, work, &noted_work::node) == stamp->noted.end()) continue;
+    stamp->noted.clear();
+    stamp->counted.clear();
+  }
+}
+
 void toggle_session::bind(graph_ref graph, executable_ref executable, twins others) {
   const std::lock_guard lock{core_->hub.guard};
   session_core& session = *core_;
@@ -285,7 +295,7 @@ void toggle_session::set(const switch_set& wanted) {
   const bool eager = session.options.mode == toggle_mode::host_eager;
   if (eager && !REPRISE_MUTANT(toggle_changes_what_is_in_flight)) {
     for (const bound& one : session.bindings) {
-      if (!one.may_be_in_flight()) continue;
+      if (!one.differs_from(wanted) || !one.may_be_in_flight()) continue;
       throw usage_error{
           fmt::format("set: host_eager changes every bound executable now, and one of '{}' may be "
                       "in flight; synchronise its stream first, or use host_lazy",
@@ -301,6 +311,7 @@ void toggle_session::set(const switch_set& wanted) {
 
 switch_set toggle_session::keys() const {
   const std::lock_guard lock{core_->hub.guard};
+  core_->drop_the_dead();
   return core_->keys_of_all();
 }
 

@@ -61,6 +61,10 @@ class toggle_session {
   // (node_id::none) count for nothing.
   void counted(stream_ref captured, node_id work);
 
+  // What was noted in the capture of this work will be switched by nobody: launches of it are let
+  // through, and nothing has to be bound. For what cannot be bound after all.
+  void withdraw(node_id work);
+
   // Pairs a graph that was captured in a window with an executable of it, with no launch in flight;
   // a clone that lacks works is as good. All works are on in it. The same pair again changes
   // nothing; another executable of the graph starts anew. Throws usage_error for a graph without
