@@ -47,7 +47,8 @@ class monitor {
   void watch(std::vector<tap_spec> specs);
   void watch(tap_spec only) { watch(std::vector<tap_spec>{std::move(only)}); }
   // Of what is watched, what fires from the next step on, with no recording anew. None: steps
-  // replay what is recorded without a monitor, and pay nothing for this one.
+  // replay what is recorded without a monitor, and pay nothing for this one. Switched by host_eager
+  // it changes what is recorded now, and throws usage_error where a replay may be in flight.
   void enable(point_set enabled);
   // The first part of a spec that no mark seen so far fits; empty: each fits one.
   std::string unmatched() const;

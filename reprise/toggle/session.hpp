@@ -84,8 +84,8 @@ class toggle_session {
   // activates, and throws usage_error, naming what is wrong, when nothing is bound, something was
   // recorded and is not bound, bound graphs differ in their keys, or there were anomalies; each one
   // does for a key that nothing bound has, unless keys may differ. Host_eager: changes all bound
-  // executables now, and refuses when one may be in flight; what fails then is tried again before
-  // the next launch.
+  // executables now, and refuses when one that it changes may be in flight; what fails then is
+  // tried again before the next launch.
   void set(const switch_set& wanted);
   // Every key that is bound.
   switch_set keys() const;

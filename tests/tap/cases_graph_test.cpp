@@ -137,7 +137,7 @@ TEST_P(graph_cases, of_two_monitors_one_may_switch_by_the_device_and_one_by_the_
     monitor first{on.opened, device_first ? driven : by_host};
     monitor second{on.opened, device_first ? by_host : driven};
     replay_cache cache{on.opened};
-    std::uint64_t expected = 0;
+    std::uint64_t on_in_all = 0;
     for (monitor* const one : {&first, &second}) {
       one->watch({"resid_pre:*", row_mode::all()});
       cache.observe(one->observer());
@@ -147,13 +147,13 @@ TEST_P(graph_cases, of_two_monitors_one_may_switch_by_the_device_and_one_by_the_
       const int points = i % 3 == 0 ? 4 : i % 3;
       const point_set set{points == 4 ? "*" : points == 1 ? "resid_pre:3" : "resid_pre:0-1"};
       for (monitor* const one : {&first, &second}) one->enable(set);
-      expected += static_cast<std::uint64_t>(points);
+      on_in_all += static_cast<std::uint64_t>(points);
       EXPECT_EQ(on.run(cache, model, x).how, i == 0 ? ran::captured : ran::replayed);
     }
     for (monitor* const one : {&first, &second}) {
       one->flush();
-      EXPECT_EQ(one->counts().published, expected);
-      EXPECT_EQ(one->counts().planned, expected);
+      EXPECT_EQ(one->counts().published, on_in_all);
+      EXPECT_EQ(one->counts().planned, on_in_all);
       EXPECT_EQ(one->switch_counts().refused, 0U);
     }
   }
