@@ -24,7 +24,6 @@ struct command_line {
   std::string device = "auto";
   int threads = 0;
   std::string config;
-  std::string watch;
   bench::decode_bench_options options;
   output_options output;
 };
@@ -124,12 +123,13 @@ nlohmann::json report_json(const decode_bench_report& report, device_ref device,
 
 void run(command_line& typed, int& exit_code) {
   check_json_target(typed.output);
+  const std::filesystem::path config[] = {typed.config};
+  if (!typed.config.empty()) check_json_spares(typed.output, config, "the file of --config");
   if (typed.config.empty()) {
     typed.options.model = default_model("tiny-llama", "give --config FILE");
   } else {
     typed.options.config = typed.config;
   }
-  if (!typed.watch.empty()) typed.options.watch = typed.watch;
   const device opened = open_device(typed.device, {.threads = typed.threads, .counts = nullptr});
   std::FILE* const people = typed.output.people();
   progress_line line{people, typed.output.quiet};
@@ -164,7 +164,7 @@ void add_bench_decode(verb_ref bench, int& exit_code) {
   verb.add_option("--context", t.options.context, "tokens of each prompt [128]")
       .option_text("N")
       .range(1, std::int64_t{1} << 24);
-  verb.add_option("--watch", t.watch,
+  verb.add_option("--watch", t.options.watch,
                   "also with these points on in every other step, such as resid_pre:*")
       .option_text("SPEC");
   verb.add_option("--device", t.device, "auto, cpu, cuda:N or sim:seed=N [auto]")

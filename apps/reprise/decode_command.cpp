@@ -197,16 +197,35 @@ bool equals_unwatched(device_ref device, decode_options options,
                             &decode::request::generated);
 }
 
+// Nothing goes over what is read, and each output has a place of its own.
+void check_outputs(const command_line& typed, const decode_options& options) {
+  const std::filesystem::path model[] = {options.model / "config.json",
+                                         options.model / "model.safetensors",
+                                         options.model / "model.safetensors.index.json"};
+  const std::filesystem::path config[] = {typed.config}, prompts[] = {typed.prompt_file};
+  const std::string metrics = typed.watch.metrics.value_or("");
+  for (const auto& [option, file] :
+       {std::pair{"--json", typed.output.json.value_or("")}, std::pair{"--metrics", metrics}}) {
+    check_spares(option, file, model, "a file of --model");
+    if (!typed.config.empty()) check_spares(option, file, config, "the file of --config");
+    if (!typed.prompt_file.empty()) check_spares(option, file, prompts, "the file of --prompts");
+    if (file.empty() || file == "-") continue;
+    const std::filesystem::path taken[] = {file};
+    for (const std::string& out : typed.watch.out) {
+      if (out.find(':') == out.npos)
+        check_spares("--out", out, taken, "the file of " + std::string{option});
+    }
+  }
+  if (!typed.output.json || metrics.empty()) return;
+  const std::filesystem::path json[] = {*typed.output.json};
+  check_spares("--metrics", metrics, json, "the file of --json");
+}
+
 void run(const command_line& typed, int& exit_code) {
   check_json_target(typed.output);
   check_watch_options(typed.watch);
   decode_options options = options_of(typed);
-  const std::filesystem::path model[] = {options.model / "config.json",
-                                         options.model / "model.safetensors",
-                                         options.model / "model.safetensors.index.json"};
-  check_json_spares(typed.output, model, "a file of --model");
-  if (typed.watch.metrics)
-    check_spares("--metrics", *typed.watch.metrics, model, "a file of --model");
+  check_outputs(typed, options);
   const decode::model_config config = decode::config_of(options);
   options.prompts = prompts_of(typed, config.byte_tokens);
 

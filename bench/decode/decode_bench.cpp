@@ -27,7 +27,6 @@ std::int64_t steps_of(const decode_bench_options& options) {
 }
 
 void require(const decode_bench_options& options) {
-  if (options.watch) point_set{options.watch->c_str()};  // throws where it is none
   const auto fits = [](std::int64_t size) { return size >= 1 && size <= most_requests; };
   if (options.batch_sizes.empty() || !std::ranges::all_of(options.batch_sizes, fits)) {
     throw usage_error{fmt::format("--batch-sizes must be whole numbers from 1 to {}, such as 1,32",
@@ -53,6 +52,29 @@ model_config config_of(const decode_bench_options& options) {
   }
   config.end_tokens.clear();  // every request runs its whole length
   return config;
+}
+
+void require_points(const decode_bench_options& options, const model_config& config) {
+  if (!options.watch) return;
+  const point_set set = [&] {
+    try {
+      return point_set{options.watch->c_str()};
+    } catch (const usage_error& wrong) {
+      throw usage_error{fmt::format("--watch: {}", wrong.what())};
+    }
+  }();
+  const std::vector<point> known = decode::marked_points(config);
+  if (set.empty()) {
+    throw usage_error{fmt::format("--watch '{}' names no point; the model marks {}:0-{}",
+                                  *options.watch, known.front().kind, known.back().layer)};
+  }
+  if (const std::string none = set.unmatched(known); !none.empty()) {
+    throw usage_error{fmt::format("--watch {}: '{}' is no point of this model; it marks {}:0-{}",
+                                  *options.watch, none, known.front().kind, known.back().layer)};
+  }
+  if (options.tokens < 2) {
+    throw usage_error{"--watch compares each step with its neighbour; give --tokens 2 or more"};
+  }
 }
 
 std::vector<request> requests_of(std::int64_t batch, std::int64_t context,
@@ -240,6 +262,7 @@ decode_bench_report run_decode_bench(device_ref device, const decode_bench_optio
                                      const progress& tell) {
   require(options);
   const model_config config = config_of(options);
+  require_points(options, config);
   decode_bench_report report;
   tell("copies", 0, 1);
   const bool gpu = device.bodies() == device_kind::cuda;

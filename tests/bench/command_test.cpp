@@ -241,6 +241,10 @@ TEST_F(bench_command_test, decode_measures_steps_with_points_on_beside_their_nei
   EXPECT_EQ(watched.at("steps"), (nlohmann::json{{"captured", 2}, {"replayed", 6}, {"eager", 2}}));
   EXPECT_EQ(watched.at("tokens_equal"), true);
   expect_refused("bench decode --device cpu --watch resid_pre:9-", "resid_pre:9-");
+  expect_refused("bench decode --device cpu --watch resid_pre:9", "no point of this model");
+  expect_refused("bench decode --device cpu --watch none", "names no point");
+  expect_refused("bench decode --device cpu --watch ''", "--watch");
+  expect_refused("bench decode --device cpu --watch '*' --tokens 1", "--tokens 2");
 }
 
 TEST_F(bench_command_test, decode_draws_the_weights_of_a_configuration_as_bf16) {

@@ -170,6 +170,27 @@ TEST_F(command_test, writes_over_no_file_of_its_model) {
     expect_refused(verb + " " + option + weights.string(), "a file of --model");
   }
   EXPECT_EQ(test::contents(weights), "as they were");
+
+  const std::filesystem::path prompts = folder / "prompts.txt";
+  std::ofstream{prompts} << "a";
+  for (const std::string option : {"--json ", "--watch resid_pre:0 --metrics "}) {
+    expect_refused(
+        "run decode --device cpu --prompts " + prompts.string() + " " + option + prompts.string(),
+        "the file of --prompts");
+    expect_refused("run decode --device cpu --random-weights --config " + prompts.string() + " " +
+                       option + prompts.string(),
+                   "the file of --config");
+  }
+  EXPECT_EQ(test::contents(prompts), "a");
+}
+
+TEST_F(command_test, gives_each_output_a_place_of_its_own) {
+  const std::string place = (folder / "here").string();
+  const std::string verb = "run decode --device cpu --tokens 3 --watch resid_pre:0 ";
+  expect_refused(verb + "--json " + place + " --metrics " + place, "the file of --json");
+  expect_refused(verb + "--json " + place + " --out " + place, "the file of --json");
+  expect_refused(verb + "--out " + place + " --metrics " + place, "the file of --metrics");
+  EXPECT_FALSE(std::filesystem::is_directory(place));
 }
 
 TEST_F(command_test, unknown_devices_are_one_line_and_exit_2) {
