@@ -5,7 +5,10 @@
 #include <set>
 
 #include "reprise/device/faulty.hpp"
+#include "reprise/device/gate.hpp"
 #include "reprise/device/memory_report.hpp"
+#include "reprise/grad/forward_call.hpp"
+#include "reprise/grad/frame.hpp"
 #include "tests/grad/support.hpp"
 #include "tests/support/sanitized.hpp"
 
@@ -192,6 +195,36 @@ TEST_P(failure_cases, a_second_backward) {
 }
 TEST_P(failure_cases, a_backward_of_an_eager_forward) {
   walk_both(hold{}, "S0 F1 F2", "B2", 5);
+}
+
+// Whoever takes a frame has it from before the first work that writes there: at the launch, the
+// ticket of the one before is void.
+TEST_P(failure_cases, the_owner_of_a_frame_is_revoked_ahead_of_the_launch_that_takes_it) {
+  struct looking_gate final : launch_gate {
+    verdict before(executable_id&, stream_ref) override {
+      ++launches;
+      if (looks_at != nullptr) owned += looks_at->in->is_owned_by(looks_at->ticket) ? 1 : 0;
+      return verdict::launch;
+    }
+    const forward_call* looks_at = nullptr;
+    int launches = 0, owned = 0;
+  };
+  grad_desk at{GetParam(), [](auto bare) { return bare; }};
+  subject of{at, op_kind::twofold, {.conflict = recompute{}}};
+  of.step(0);
+  const subject::call pending = of.forward(1);
+  const std::shared_ptr<forward_call> call = pending.result.ticket.call();
+  ASSERT_TRUE(call->in->is_owned_by(call->ticket));
+  looking_gate gate;
+  gate.looks_at = call.get();
+  const device_ref device = at.work.device();
+  device.set_gate(&gate);
+  const subject::call taken = of.forward(2);
+  device.set_gate(nullptr);
+  EXPECT_EQ(taken.result.ticket.call()->in, call->in) << "the same frame";
+  EXPECT_EQ(gate.launches, 1);
+  EXPECT_EQ(gate.owned, 0);
+  of.expect_gradients(pending, of.backward(pending, 1), 1);
 }
 
 // What a graph that never ran has left in the frame is not known.
