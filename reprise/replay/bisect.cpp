@@ -16,8 +16,10 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/mutant.hpp"
 #include "reprise/replay/replay_prefix.hpp"
 
 extern char** environ;
@@ -114,18 +116,27 @@ struct found_in_list {
   std::string failure;  // what the device said
 };
 
+// Threads may replay at once, each its own recordings: the last one to begin is taken.
 found_in_list look_into(const list_file& list) {
   found_in_list found;
+  std::vector<replay_row> begun;
   for (const auto& row : list.rows()) {
     if (row[0] == "replay" && row.size() == 4) {
-      found.under_way = {std::strtoull(row[1].c_str(), nullptr, 10), row[2], row[3]};
+      // One whose launch was refused is not passed, and over when its recording replays again.
+      std::erase_if(begun, [&](const replay_row& one) {
+        return one.recording == row[2] && one.step == row[3];
+      });
+      begun.push_back({std::strtoull(row[1].c_str(), nullptr, 10), row[2], row[3]});
     }
-    if (row[0] == "passed") {
-      found.under_way = {};
+    if (row[0] == "passed" && row.size() == 3 && !REPRISE_MUTANT(search_blames_what_was_passed)) {
+      std::erase_if(begun, [&](const replay_row& one) {
+        return std::to_string(one.number) == row[1] && one.step == row[2];
+      });
       found.any_passed = true;
     }
     if (row[0] == "failed" && row.size() == 2) found.failure = row[1];
   }
+  if (!begun.empty()) found.under_way = begun.back();
   return found;
 }
 
@@ -201,7 +212,7 @@ class search {
       const int asked_to_end = signal_that_came;
       const bool is_over = std::chrono::steady_clock::now() > until;
       if (asked_to_end != 0 || is_over) {
-        kill(-child, SIGKILL);
+        kill(REPRISE_MUTANT(search_leaves_what_a_run_started) ? child : -child, SIGKILL);
         waitpid(child, &status, 0);
         if (asked_to_end != 0) throw interrupted{asked_to_end};
         return std::nullopt;
@@ -330,7 +341,9 @@ std::optional<failing_work> search_for(const std::vector<std::string>& program,
     (fails_with(middle) ? failing : outlived) = middle;
   }
   // That the device outlives nothing at all was taken for granted where no prefix was outlived.
-  if (failing == 0 || (outlived == 0 && fails_with(0))) refuse_no_work(found);
+  if (failing == 0 ||
+      (outlived == 0 && !REPRISE_MUTANT(search_takes_it_that_nothing_passes) && fails_with(0)))
+    refuse_no_work(found);
   found.index = failing - 1;
   found.kind = works[found.index].first;
   found.label = works[found.index].second;

@@ -329,13 +329,15 @@ void recorder::instantiate(const job& now, graph captured, recording::state& sta
     driven.insert(driven.end(), one->driven().begin(), one->driven().end());
   }
   auto& launched = state.segments.emplace_back().launched;
-  if (driven.empty() && !replay_prefix::is_tried()) {
+  state.prefix = replay_prefix::of(now.what.name(), captured, !driven.empty());
+  const bool is_searched =
+      replay_prefix::is_tried() && !REPRISE_MUTANT(search_leaves_recordings_to_switches);
+  if (driven.empty() && !is_searched) {
     executable made = captured.instantiate(now.side);
     for (const auto& one : state.marks) one->recorded(captured, made);
     launched.emplace(std::move(made));
     return;
   }
-  state.prefix = replay_prefix::of(now.what.name(), captured, !driven.empty());
   fixed_executable made = std::move(captured).instantiate_device_driven(now.side, driven);
   for (const auto& one : state.marks) one->recorded(made);
   launched.emplace(std::move(made));

@@ -70,6 +70,8 @@ class bisect_victim : public replay_case {
   void run_watched(toggle_mode mode) {
     monitor_options how;
     how.switch_by = mode;
+    how.ring_bytes = 1U << 16;
+    how.staging_bytes = 1U << 16;
     how.thread = false;
     monitor eye{dev(), how};
     eye.watch({"*", row_mode::all()});
@@ -237,6 +239,13 @@ TEST_F(bisect_of_scripts, tries_no_works_before_it_names_the_first) {
   EXPECT_EQ(found->label, "first");
   EXPECT_TRUE(has(found->message, "was ended by signal 9"));
   EXPECT_EQ(found->runs, 3);
+}
+
+TEST_F(bisect_of_scripts, knows_which_of_two_replays_at_once_was_passed) {
+  const std::string said =
+      refusal(script("works_of_s; begins 1; list 'replay\\t1\\t1\\tother\\n'\n"
+                     "list 'passed\\t1\\tother\\n'; kill -KILL $$"));
+  EXPECT_TRUE(has(said, "replay 1 of step 's' fails with nothing on too")) << said;
 }
 
 TEST_F(bisect_of_scripts, takes_no_other_death_for_that_of_the_replay) {
