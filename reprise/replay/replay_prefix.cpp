@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/mutant.hpp"
 
 namespace reprise {
 
@@ -127,7 +128,7 @@ std::unique_ptr<replay_prefix> replay_prefix::of(const std::string& step, const 
 void replay_prefix::begins(executable_ref launched) {
   replay_ = next_of(step_, &step_so_far::replays);
   add_to_list("replay", replay_, recording_, step_);
-  if (replay_ != asked()->replay) return;
+  if (replay_ != asked()->replay && !REPRISE_MUTANT(search_cuts_the_replays_before)) return;
   for (const node_id one : behind_) launched.enable(one, false);
 }
 

@@ -24,6 +24,14 @@ constexpr int kernels = 64, bad_kernel = 37;
 
 class bisect_victim : public replay_case {
  protected:
+  // A finding, a signal that takes the process along (which a sanitizer would catch), or a lost
+  // device.
+  static std::int64_t outside() {
+    if (GetParam().starts_with("cuda")) return std::int64_t{1} << 40;
+    const bool by_signal = GetParam() == "sim:seed=2" && !sanitized;
+    return by_signal ? std::int64_t{1} << 30 : 5;
+  }
+
   // `eye` watches; every call has another set on.
   void run(monitor* eye) {
     signature declared{"victim"};
@@ -45,12 +53,6 @@ class bisect_victim : public replay_case {
                     }};
     replay_cache cache{dev()};
     if (eye != nullptr) cache.observe(eye->observer());
-    // A finding, a signal that takes the process along (which a sanitizer would catch), or a lost
-    // device.
-    const bool by_signal = GetParam() == "sim:seed=2" && !sanitized;
-    const std::int64_t outside = GetParam().starts_with("cuda") ? std::int64_t{1} << 40
-                                 : by_signal                    ? std::int64_t{1} << 30
-                                                                : 5;
     int calls = 0;
     const auto call = [&](std::span<const std::int64_t> at) {
       if (eye != nullptr) {
@@ -61,7 +63,7 @@ class bisect_victim : public replay_case {
     };
     const std::int64_t two[] = {0, 0};
     for (int i = 0; i < 3; ++i) call(two);
-    for (const std::int64_t at : {std::int64_t{0}, std::int64_t{3}, outside}) {
+    for (const std::int64_t at : {std::int64_t{0}, std::int64_t{3}, outside()}) {
       call(std::span{&at, 1});
     }
     s().synchronize();  // which is far from what failed
@@ -94,6 +96,27 @@ TEST_P(bisect_victim, DISABLED_writes_outside_where_the_host_switches) {
 }
 TEST_P(bisect_victim, DISABLED_writes_outside_where_the_device_switches) {
   run_watched(toggle_mode::device);
+}
+
+// Each call goes where the one before was told to, by a copy behind what goes there.
+TEST_P(bisect_victim, DISABLED_writes_outside_since_the_call_before) {
+  buffer<std::int64_t> held{desk.memory, 1, s()};
+  upload(s(), {std::int64_t{0}}, held.all());
+  signature declared{"victim"};
+  const auto where = declared.in<std::int64_t>("where", {1});
+  const auto y = declared.out<float>("y");
+  declared.state("held", as_tensor(held.all()));
+  const step what{declared, [&](step_scope& run) {
+                    const view<float> x = run.make(y, dims{4});
+                    fill(run, write<float>{x}, 0.0F);
+                    launch(run, reach, read<std::int64_t>{held.all()}, inout<float>{x});
+                    copy(run, read(run[where]), write<std::int64_t>{held.all()});
+                  }};
+  replay_cache cache{dev()};
+  for (const std::int64_t at : {std::int64_t{0}, outside(), std::int64_t{0}}) {
+    cache.run(s(), what, {where.from_host(std::span{&at, 1})});
+  }
+  s().synchronize();
 }
 
 class bisect : public testing::TestWithParam<std::string> {
@@ -137,6 +160,17 @@ TEST_P(bisect, names_the_work_where_a_monitor_switches_others_of_the_graph) {
     EXPECT_EQ(found->replay, 6U);
     EXPECT_GT(found->works, kernels + 2U) << "producers are works too";
   }
+}
+
+// Were they cut too, the last work would be named: without it nothing is ever told to go outside.
+TEST_P(bisect, leaves_the_replays_before_whole) {
+  if (GetParam() == "cpu") GTEST_SKIP() << "it looks at no accesses";
+  const auto found = find_failing_work(
+      victim("devices/bisect_victim.DISABLED_writes_outside_since_the_call_before/" +
+             test_name(GetParam())));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->label, "test_reach");
+  EXPECT_EQ(found->replay, 3U);
 }
 
 TEST_P(bisect, says_by_name_which_graph_cannot_be_cut) {
