@@ -321,17 +321,20 @@ void recorder::capture_whole(job& now, recording::state& state) {
 }
 
 // Works that observers have kernels switch are so from the first, and CUDA lets such an executable
-// be changed by nobody else.
+// be changed by nobody else. In a search for a failing work no executable is: observers are told
+// what they are told of those, and nothing runs but what the search has on.
 void recorder::instantiate(const job& now, graph captured, recording::state& state) {
   std::vector<node_id> driven;
   for (const auto& one : state.marks) {
     driven.insert(driven.end(), one->driven().begin(), one->driven().end());
   }
   auto& launched = state.segments.emplace_back().launched;
-  if (driven.empty()) {
+  state.prefix = replay_prefix::of(now.what.name(), captured, !driven.empty());
+  const bool is_searched =
+      replay_prefix::is_tried() && !REPRISE_MUTANT(search_leaves_recordings_to_switches);
+  if (driven.empty() && !is_searched) {
     executable made = captured.instantiate(now.side);
     for (const auto& one : state.marks) one->recorded(captured, made);
-    state.prefix = replay_prefix::of(now.what.name(), captured, made);
     launched.emplace(std::move(made));
     return;
   }

@@ -140,8 +140,10 @@ step_result recording::replay_as_checked(site at, const step& what, bindings giv
   for (const auto& one : state_->marks) {
     if (!REPRISE_MUTANT(observers_are_not_told_of_replays)) one->before_launch(at, id);
   }
-  if (state_->prefix) [[unlikely]]
-    state_->prefix->begins();
+  if (state_->prefix) [[unlikely]] {
+    const owned_executable& whole = *state_->segments.front().launched;
+    state_->prefix->begins({whole.device(), whole.id()});
+  }
   for (state::segment& one : state_->segments) {
     state_->launch(at, one);
     marks.launched = true;

@@ -7,11 +7,14 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "reprise/base/error.hpp"
+#include "reprise/base/mutant.hpp"
 
 namespace reprise {
 
@@ -19,8 +22,8 @@ namespace {
 
 struct asked_prefix {
   std::size_t works = 0;
-  std::uint64_t replays = 0;
-  std::string step;  // empty: every one
+  std::uint64_t replay = 0;  // 0: none, and no end
+  std::string step;          // empty: every one
 };
 
 // Of this process, read once. What is malformed asks for nothing and is said.
@@ -33,7 +36,7 @@ const std::optional<asked_prefix>& asked() {
     const std::size_t second = first == text.npos ? first : text.find(':', first + 1);
     if (second == text.npos) {
       report_error(fmt::format(
-          "REPRISE_BISECT is '{}' and has to be WORKS:REPLAYS:STEP, as `reprise bisect` sets it; "
+          "REPRISE_BISECT is '{}' and has to be WORKS:REPLAY:STEP, as `reprise bisect` sets it; "
           "replays run whole",
           text));
       return std::nullopt;
@@ -42,18 +45,42 @@ const std::optional<asked_prefix>& asked() {
     const std::string works{text.substr(0, first)};
     made.works = works == "all" ? std::numeric_limits<std::size_t>::max()
                                 : std::strtoull(works.c_str(), nullptr, 10);
-    const std::string replays{text.substr(first + 1, second - first - 1)};
-    made.replays = std::strtoull(replays.c_str(), nullptr, 10);
+    const std::string replay{text.substr(first + 1, second - first - 1)};
+    made.replay = std::strtoull(replay.c_str(), nullptr, 10);
     made.step = text.substr(second + 1);
     return made;
   }();
   return read;
 }
 
-void add_to_list(const std::string& line) {
+// Fields go by tabs, and so do without them.
+template <class... Fields>
+void add_to_list(const Fields&... fields) {
   const char* const file = std::getenv("REPRISE_BISECT_LIST");
   if (file == nullptr) return;
-  std::ofstream{file, std::ios::app} << line << '\n';
+  std::string line;
+  const auto add = [&](std::string field) {
+    for (char& c : field) {
+      if (c == '\t' || c == '\n') c = ' ';
+    }
+    line += (line.empty() ? "" : "\t") + field;
+  };
+  (add(fmt::format("{}", fields)), ...);
+  // In one call: several threads may add theirs.
+  std::ofstream{file, std::ios::app} << line + '\n' << std::flush;
+}
+
+// What there was of a step in this process, over all of its recordings.
+struct step_so_far {
+  std::uint64_t recordings = 0, replays = 0;
+};
+
+// The number of the next, from 1.
+std::uint64_t next_of(const std::string& step, std::uint64_t step_so_far::*what) {
+  static std::mutex one;
+  static std::map<std::string, step_so_far> all;
+  const std::lock_guard lock{one};
+  return ++(all[step].*what);
 }
 
 // Kernels, copies and fills, each once, as they were captured.
@@ -75,37 +102,45 @@ std::vector<node_row> works_of(const graph& captured) {
 
 }  // namespace
 
-replay_prefix::replay_prefix(std::string step, std::uint64_t replays)
-    : step_{std::move(step)}, most_{replays} {}
+replay_prefix::replay_prefix(std::string step, std::uint64_t recording)
+    : step_{std::move(step)}, recording_{recording} {}
+
+bool replay_prefix::is_tried() {
+  return asked().has_value();
+}
 
 std::unique_ptr<replay_prefix> replay_prefix::of(const std::string& step, const graph& captured,
-                                                 const executable& made) {
+                                                 bool driven) {
   if (!asked()) return nullptr;
   const asked_prefix& how = *asked();
   if (!how.step.empty() && how.step != step) return nullptr;
+  const std::uint64_t number = next_of(step, &step_so_far::recordings);
+  std::unique_ptr<replay_prefix> made{new replay_prefix{step, number}};
   const std::vector<node_row> works = works_of(captured);
   for (std::size_t i = 0; i < works.size(); ++i) {
-    add_to_list(
-        fmt::format("work\t{}\t{}\t{}\t{}", i, name_of(works[i].kind), works[i].label, step));
-    if (i >= how.works) made.enable(works[i].id, false);
+    add_to_list("work", number, i, name_of(works[i].kind), works[i].label, step);
+    if (i >= how.works && !driven) made->behind_.push_back(works[i].id);
   }
-  add_to_list(fmt::format("recording\t{}\t{}", works.size(), step));
-  return std::unique_ptr<replay_prefix>{new replay_prefix{step, how.replays}};
+  add_to_list("recording", number, works.size(), driven ? "driven" : "switched", step);
+  return made;
 }
 
-void replay_prefix::begins() {
-  ++replays_;
-  add_to_list(fmt::format("replay\t{}\t{}", replays_, step_));
+void replay_prefix::begins(executable_ref launched) {
+  replay_ = next_of(step_, &step_so_far::replays);
+  add_to_list("replay", replay_, recording_, step_);
+  if (replay_ != asked()->replay && !REPRISE_MUTANT(search_cuts_the_replays_before)) return;
+  for (const node_id one : behind_) launched.enable(one, false);
 }
 
 void replay_prefix::launched(site at) {
   try {
     at.stream.synchronize(at.place);
   } catch (const error& lost) {
-    add_to_list(fmt::format("failed\t{}", lost.what()));
+    add_to_list("failed", lost.what());
     end_with(failed);
   }
-  if (replays_ == most_) end_with(outlived);
+  add_to_list("passed", replay_, step_);
+  if (replay_ == asked()->replay) end_with(outlived);
 }
 
 }  // namespace reprise
