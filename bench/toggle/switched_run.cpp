@@ -41,7 +41,7 @@ monitor_options room_for(std::size_t points, std::size_t residual_bytes, toggle_
 }
 
 std::uint64_t driver_calls_of(const toggle_counts& counts) {
-  return counts.enable_calls + counts.copies + counts.variants_made;
+  return counts.enable_calls + counts.copies + counts.variants_made + counts.repairs;
 }
 
 }  // namespace
@@ -116,7 +116,7 @@ std::optional<double> switched_run::timed_call(std::uint64_t driver_calls) {
   const toggle_counts after = eye_.switch_counts();
   const std::uint64_t repairs = after.repairs - before.repairs;
   counts_.driver_calls += driver_calls_of(after) - driver_calls_of(before);
-  counts_.driver_calls_planned += driver_calls + repairs * (set_.on.size() - set_.count);
+  counts_.driver_calls_planned += driver_calls + repairs * (1 + set_.on.size() - set_.count);
   if (repairs == 0) return us;
   ++counts_.repaired;
   return std::nullopt;

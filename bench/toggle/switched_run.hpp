@@ -71,7 +71,7 @@ class switched_run {
   void call();
   // Host microseconds of one call that takes so many calls of the driver, beside the launch.
   // Nothing where the session instantiated an executable anew in it, since switching had slowed
-  // the old one: what is off is switched off once more then, and those calls are meant too.
+  // the old one: what is off is switched off in that, and all of these calls are meant too.
   std::optional<double> timed_call(std::uint64_t driver_calls);
   // The same, with the change ahead of it in the time.
   std::optional<double> timed_change(const layer_set& set, std::uint64_t driver_calls);
