@@ -54,6 +54,15 @@ void print_in_flight(std::FILE* to, const in_flight_figure& f) {
                        : "; at most half of that: NOT KEPT");
 }
 
+void print_left_out(std::FILE* to, std::uint64_t pairs, std::size_t points,
+                    const std::string& what) {
+  if (pairs == 0) return;
+  fmt::print(to,
+             "  {} points, {}: pairs left out, since an executable that switching had slowed was "
+             "instantiated anew in them: {}\n",
+             points, what, pairs);
+}
+
 void print_report(std::FILE* to, const toggle_bench_report& report, device_ref device) {
   const toggle_bench_options& o = report.options;
   fmt::print(to, "{}, {}: {} changes, {} pairs, {} random sets; device time {}\n\n", device.name(),
@@ -67,12 +76,19 @@ void print_report(std::FILE* to, const toggle_bench_report& report, device_ref d
   for (const toggle_figure& f : report.all.figures) {
     fmt::print(to, "  {} points, {} against: {}\n", f.points, f.of.what, f.of.floor);
   }
+  for (const toggle_figure& f : report.all.figures) {
+    print_left_out(to, f.left_out, f.points, f.of.what);
+  }
+  for (const in_flight_figure& f : report.all.in_flight) {
+    print_left_out(to, f.left_out, f.points, f.what);
+  }
 }
 
 nlohmann::json figure_json(const toggle_figure& f) {
   nlohmann::json value = as_json(f.of);
   value["points"] = f.points;
   value["changed_nodes"] = f.changed_nodes;
+  value["left_out"] = f.left_out;
   value["adds_interval_us"] = nullptr;
   if (f.adds) {
     value["adds_interval_us"] = {{"median", f.adds->median},
@@ -87,6 +103,7 @@ nlohmann::json in_flight_json(const in_flight_figure& f) {
   return {{"what", f.what},
           {"points", f.points},
           {"replays", f.replays},
+          {"left_out", f.left_out},
           {"call_us", as_json(f.call_us)},
           {"flight_us", as_json(f.flight_us)},
           {"within", or_null(f.within())}};
@@ -107,7 +124,8 @@ nlohmann::json counts_json(const switched_counts& c) {
           {"enable_calls", c.switched.enable_calls},
           {"copies", c.switched.copies},
           {"variants_made", c.switched.variants_made},
-          {"repairs", c.switched.repairs}};
+          {"repairs", c.switched.repairs},
+          {"repaired_while_timed", c.repaired}};
 }
 
 nlohmann::json report_json(const toggle_bench_report& report, device_ref device) {

@@ -259,7 +259,7 @@ void run(const command_line& typed, int& exit_code) {
                     [&](auto rows) { watched->plan(rows); },
                     [&](auto decode_step) { watched->ahead_of(decode_step); })
               : decode::run_decode(opened, options, listen);
-  if (watched) watched->finish();
+  if (watched) watched->finish(report.counts.captured + report.counts.replayed != 0);
   if (!typed.output.quiet) {
     print_report(people, report, context);
     if (watched) watched->print(people);

@@ -21,8 +21,8 @@ class watch_schedule {
   // before it.
   explicit watch_schedule(std::string_view text);
 
-  // Throws usage_error where a set names a point that is none of `known`, or that is not watched. A
-  // part that names no layers means those that are.
+  // Throws usage_error where a part names no point of `known`, as --watch does, or a layer that is
+  // not watched, of the model or not. A part that names no layers means those that are watched.
   void check(const std::vector<point>& known, const point_set& watched) const;
 
   // What is on in that decode step; the same address as long as it is the same set.
@@ -35,8 +35,14 @@ class watch_schedule {
     point_set set;
   };
 
+  static void check(const entry& of, std::string_view part, const std::vector<point>& known,
+                    const point_set& watched);
+
   point_set all_ = point_set::all();
   std::vector<entry> entries_;  // ascending
 };
+
+// What is said of a name that is none of these.
+std::string no_point_of_a_model_with(const std::vector<point>& known);
 
 }  // namespace reprise::app

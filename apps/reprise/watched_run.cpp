@@ -13,6 +13,7 @@
 #include "apps/reprise/output.hpp"
 #include "apps/reprise/whole_number.hpp"
 #include "reprise/base/error.hpp"
+#include "reprise/formats/excerpt.hpp"
 #include "reprise/formats/printable.hpp"
 #include "reprise/records/open_sink.hpp"
 #include "reprise/records/sink_address.hpp"
@@ -45,8 +46,9 @@ toggle_mode toggle_mode_of(const watch_options& typed) {
   const auto* const found =
       std::ranges::find(modes, name, [](toggle_mode mode) { return name_of(mode); });
   if (found != modes.end()) return *found;
-  throw usage_error{fmt::format(
-      "--toggle-mode {}: give automatic, variants, host_lazy, host_eager or device", name)};
+  throw usage_error{
+      fmt::format("--toggle-mode {}: give automatic, variants, host_lazy, host_eager or device",
+                  formats::excerpt(name))};
 }
 
 watch_schedule schedule_of(const watch_options& typed) {
@@ -91,7 +93,8 @@ void refuse_unless_watched(const watch_options& typed) {
 }  // namespace
 
 void add_watch_options(verb_ref verb, watch_options& into) {
-  verb.add_option("--watch", into.points, "points to take records of, such as resid_pre:0-3+7")
+  verb.add_option("--watch", into.points,
+                  "points to take records of, such as resid_pre:0-3+7; resid_pre is resid_pre:*")
       .option_text("SET")
       .check(not_empty);
   verb.add_option("--rows", into.rows, "of each request: all or last [last]").option_text("WHICH");
@@ -110,8 +113,10 @@ void add_watch_options(verb_ref verb, watch_options& into) {
                   "where to read them meanwhile: http://127.0.0.1:PORT/metrics; 0: any free port")
       .option_text("PORT")
       .range(0, 65535);
-  verb.add_option("--schedule", into.schedule,
-                  "what is on from which decode step on: STEP=SET;STEP=SET [all that is watched]")
+  verb.add_option(
+          "--schedule", into.schedule,
+          "what is on from which decode step on: STEP=SET;STEP=SET; decode steps count from 0, "
+          "prefills apart [all that is watched]")
       .option_text("TEXT");
   verb.add_option("--toggle-mode", into.mode,
                   "how taps are switched: automatic, variants, host_lazy, host_eager or device "
@@ -122,10 +127,10 @@ void add_watch_options(verb_ref verb, watch_options& into) {
 void check_watch_options(const watch_options& typed) {
   if (!typed.asked()) return refuse_unless_watched(typed);
   if (const std::string rows = typed.rows.value_or("last"); rows != "last" && rows != "all") {
-    throw usage_error{fmt::format("--rows {}: give all or last", rows)};
+    throw usage_error{fmt::format("--rows {}: give all or last", formats::excerpt(rows))};
   }
   if (const std::string how = typed.when_full.value_or("wait"); how != "wait" && how != "drop") {
-    throw usage_error{fmt::format("--when-full {}: give wait or drop", how)};
+    throw usage_error{fmt::format("--when-full {}: give wait or drop", formats::excerpt(how))};
   }
   toggle_mode_of(typed);
   schedule_of(typed);
@@ -156,8 +161,9 @@ watched_run::watched_run(device_ref device, const watch_options& typed, std::str
       eye_{device, how_} {
   const point_set set{typed.points};
   if (const std::string none = set.unmatched(known); !none.empty()) {
-    throw usage_error{fmt::format("--watch {}: '{}' is no point of this model; it marks {}:0-{}",
-                                  typed.points, none, known.front().kind, known.back().layer)};
+    constexpr std::size_t half = formats::most_quoted / 2;
+    throw usage_error{fmt::format("--watch {}: '{}' is {}", formats::excerpt(typed.points, half),
+                                  formats::excerpt(none, half), no_point_of_a_model_with(known))};
   }
   schedule_.check(known, set);
   taken_.keeps_rows = typed.schedule.has_value();
@@ -178,7 +184,9 @@ watched_run::~watched_run() = default;
 void watched_run::ahead_of(std::optional<std::uint64_t> decode_step) {
   decode_step_ = decode_step;
   if (!typed_.schedule) return;
-  if (decode_step) decode_steps_ = *decode_step + 1;
+  if (decode_step) record_steps_.push_back(steps_);
+  any_on_ = any_on_ || (decode_step && !schedule_.at(*decode_step).empty());
+  ++steps_;
   const point_set& wanted = decode_step ? schedule_.at(*decode_step) : schedule_.all();
   if (enabled_ == &wanted) return;
   enabled_ = &wanted;
@@ -198,7 +206,8 @@ void watched_run::plan(std::span<const request_rows> rows) {
   eye_.plan_step(rows);
 }
 
-void watched_run::finish() {
+void watched_run::finish(bool any_recorded) {
+  any_recorded_ = any_recorded;
   switched_ = eye_.switch_counts();  // before all is switched back
   try {
     eye_.stop();
@@ -218,24 +227,31 @@ void watched_run::write_metrics() {
 }
 
 std::uint64_t watched_run::driver_calls() const {
-  return switched_.enable_calls + switched_.copies + switched_.variants_made;
+  return switched_.enable_calls + switched_.copies + switched_.variants_made + switched_.repairs;
+}
+
+// In mode device the plan that a launch brings says what is on in it, and nobody counts that.
+bool watched_run::anything_switched() const {
+  const bool driven = how_.switch_by == toggle_mode::device;
+  return driven ? any_recorded_ && any_on_ : switched_.switches != 0;
 }
 
 std::string watched_run::chosen_mode() const {
+  if (!anything_switched()) return "none";
   if (how_.switch_by == toggle_mode::device) return "device";
-  return switched_.switches == 0 ? "none" : std::string{name_of(switched_.chosen)};
+  return std::string{name_of(switched_.chosen)};
 }
 
 std::string watched_run::why_chosen() const {
+  if (!anything_switched()) return "nothing had to be switched";
   if (how_.switch_by == toggle_mode::device) {
     return "asked for: the graph switches its own taps, by the plan that it brings";
   }
-  if (switched_.switches == 0) return "nothing had to be switched";
   return how_.switch_by == toggle_mode::automatic ? switched_.why : "asked for";
 }
 
 std::vector<std::uint64_t> watched_run::records_by_step() const {
-  std::vector<std::uint64_t> all(decode_steps_);
+  std::vector<std::uint64_t> all(record_steps_.size());
   for (const auto& [row, records] : taken_.by_row) {
     const auto step = step_of_.find(row);
     if (step != step_of_.end()) all[step->second] += records;
@@ -301,7 +317,8 @@ nlohmann::json watched_run::as_json() const {
   all["driver_calls"] = driver_calls();
   nlohmann::json& by_step = all["records_by_step"] = nlohmann::json::array();
   for (const std::uint64_t records : records_by_step()) {
-    by_step.push_back({{"step", by_step.size()}, {"records", records}});
+    const std::size_t step = by_step.size();
+    by_step.push_back({{"step", step}, {"record_step", record_steps_[step]}, {"records", records}});
   }
   return all;
 }

@@ -54,7 +54,8 @@ class watched_run {
   void plan(std::span<const request_rows> rows);
   // When the run is over: every record is in every sink, or counted as lost, the sinks are closed
   // and the metrics are written.
-  void finish();
+  // `any_recorded`: whether any step was captured, or replayed.
+  void finish(bool any_recorded);
 
   // Where metrics can be read now; 0: nowhere.
   int metrics_port() const { return server_ ? server_->port() : 0; }
@@ -85,6 +86,7 @@ class watched_run {
 
   void write_metrics();
   std::uint64_t driver_calls() const;
+  bool anything_switched() const;
   std::string chosen_mode() const;
   std::string why_chosen() const;
   std::vector<std::uint64_t> records_by_step() const;
@@ -92,8 +94,11 @@ class watched_run {
   watch_options typed_;
   watch_schedule schedule_;
   std::optional<std::uint64_t> decode_step_;  // that comes
-  std::uint64_t decode_steps_ = 0;
-  const point_set* enabled_ = nullptr;  // of the schedule; null: nothing was said yet
+  std::uint64_t steps_ = 0;                   // of the monitor: what `step` of records counts
+  std::vector<std::uint64_t> record_steps_;   // of each decode step, its number among those
+  bool any_on_ = false;                       // in a decode step
+  bool any_recorded_ = false;                 // of all steps
+  const point_set* enabled_ = nullptr;        // of the schedule; null: nothing was said yet
   std::map<row_of_request, std::uint64_t> step_of_;
   std::vector<unopened_sink> unopened_;
   taken taken_;

@@ -41,7 +41,7 @@ monitor_options room_for(std::size_t points, std::size_t residual_bytes, toggle_
 }
 
 std::uint64_t driver_calls_of(const toggle_counts& counts) {
-  return counts.enable_calls + counts.copies + counts.variants_made;
+  return counts.enable_calls + counts.copies + counts.variants_made + counts.repairs;
 }
 
 }  // namespace
@@ -107,28 +107,29 @@ void switched_run::note_call() {
   if (last_.how == ran::replayed) ++counts_.replayed;
 }
 
-std::uint64_t switched_run::driver_calls_now() const {
-  return driver_calls_of(eye_.switch_counts());
-}
-
-double switched_run::timed_call(std::uint64_t driver_calls) {
-  const std::uint64_t before = driver_calls_now();
+std::optional<double> switched_run::timed_call(std::uint64_t driver_calls) {
+  const toggle_counts before = eye_.switch_counts();
   const double began = now_us();
   last_ = cache_.run(stream_, *of_.what, {});
   const double us = now_us() - began;
   note_call();
-  counts_.driver_calls += driver_calls_now() - before;
-  counts_.driver_calls_planned += driver_calls;
-  return us;
+  const toggle_counts after = eye_.switch_counts();
+  const std::uint64_t repairs = after.repairs - before.repairs;
+  counts_.driver_calls += driver_calls_of(after) - driver_calls_of(before);
+  counts_.driver_calls_planned += driver_calls + repairs * (1 + set_.on.size() - set_.count);
+  if (repairs == 0) return us;
+  ++counts_.repaired;
+  return std::nullopt;
 }
 
-double switched_run::timed_change(const layer_set& set, std::uint64_t driver_calls) {
+std::optional<double> switched_run::timed_change(const layer_set& set, std::uint64_t driver_calls) {
   set_ = set;
   point_set points = set.points;
   const double began = now_us();
   eye_.enable(std::move(points));
   const double us = now_us() - began;
-  return us + timed_call(driver_calls);
+  const std::optional<double> call_us = timed_call(driver_calls);
+  return call_us ? std::optional{us + *call_us} : std::nullopt;
 }
 
 void switched_run::check() {

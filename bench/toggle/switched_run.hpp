@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,8 @@ struct switched_counts {
   // Of the calls that were timed: nodes switched, copies and executables made.
   std::uint64_t driver_calls = 0;
   std::uint64_t driver_calls_planned = 0;
-  toggle_counts switched;  // of all calls
+  std::uint64_t repaired = 0;  // calls that were timed and are no figure, as timed_call says
+  toggle_counts switched;      // of all calls
 
   // One line; empty when every call ran as planned, took just the records of its set, and gave the
   // right bits.
@@ -68,9 +70,11 @@ class switched_run {
   void enable(const layer_set& set);
   void call();
   // Host microseconds of one call that takes so many calls of the driver, beside the launch.
-  double timed_call(std::uint64_t driver_calls);
+  // Nothing where the session instantiated an executable anew in it, since switching had slowed
+  // the old one: what is off is switched off in that, and all of these calls are meant too.
+  std::optional<double> timed_call(std::uint64_t driver_calls);
   // The same, with the change ahead of it in the time.
-  double timed_change(const layer_set& set, std::uint64_t driver_calls);
+  std::optional<double> timed_change(const layer_set& set, std::uint64_t driver_calls);
   // A call whose records and output are looked at.
   void check();
   // Calls from now on must be replays.
@@ -85,7 +89,6 @@ class switched_run {
   struct seen_points;
 
   void note_call();
-  std::uint64_t driver_calls_now() const;
 
   stream_ref stream_;
   marked_step of_;

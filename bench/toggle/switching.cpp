@@ -94,6 +94,12 @@ double switching_bench::device_us(const std::function<void()>& call) {
   return timer_.stop();
 }
 
+switching_bench::timed switching_bench::device_us_of(const std::function<timed()>& call) {
+  timed host_us;
+  const double us = device_us([&] { host_us = call(); });
+  return host_us ? timed{us} : std::nullopt;
+}
+
 double switching_bench::bare_host_us(watched_run& bare) {
   stream_.synchronize();
   const double began = now_us();
@@ -113,6 +119,22 @@ toggle_figure& switching_bench::add(std::string what, std::string floor, const t
   }
   into_.figures.push_back(std::move(made));
   return into_.figures.back();
+}
+
+void switching_bench::paired_times::add(timed one, timed floor) {
+  if (!one || !floor) {
+    ++left_out;
+    return;
+  }
+  us.push_back(*one);
+  floor_us.push_back(*floor);
+}
+
+toggle_figure& switching_bench::add(std::string what, std::string floor, const paired_times& both,
+                                    double limit) {
+  toggle_figure& made = add(std::move(what), std::move(floor), both.us, both.floor_us, limit);
+  made.left_out = both.left_out;
+  return made;
 }
 
 void switching_bench::idle() {
@@ -167,28 +189,30 @@ void switching_bench::by_device() {
   warm_up(device);
   warm_up(host);
   std::mt19937_64 thrown{points()};
-  times device_times, host_times;
+  paired_times both;
   for (int i = 0; i < options_.repeats; ++i) {
     say("device", i, options_.repeats);
     const layer_set set = random_set(thrown, points());
     host.enable(set);
     host.call();
+    timed by_graph_us, applied_us;
     const auto by_graph = [&] {
-      device_times.push_back(device_us([&] { device.timed_change(set, 0); }));
+      by_graph_us = device_us_of([&] { return device.timed_change(set, 0); });
       device.settle();
     };
     const auto applied = [&] {
-      host_times.push_back(device_us([&] { host.timed_call(0); }));
+      applied_us = device_us_of([&] { return host.timed_call(0); });
       host.settle();
     };
     if (i % 2 == 0) by_graph();
     applied();
     if (i % 2 != 0) by_graph();
+    both.add(by_graph_us, applied_us);
   }
   device.check();
   host.check();
-  add("device: another random set at each step", "the same set, applied by the host before",
-      device_times, host_times, driven_limit_us);
+  add("device: another random set at each step", "the same set, applied by the host before", both,
+      driven_limit_us);
   into_.switched.push_back(device.finish());
   into_.switched.push_back(host.finish());
 }
@@ -202,21 +226,21 @@ void switching_bench::by_host() {
   host.enable(set);
   host.check();
   std::uint64_t nodes = 0;
-  times changed, same;
+  paired_times both;
   for (int i = 0; i < options_.repeats; ++i) {
     say("host_lazy", i, options_.repeats);
     layer_set next = half_from(static_cast<std::size_t>(i + 1) * by % points(), points());
     nodes = changed_between(set, next);
     set = std::move(next);
     stream_.synchronize();
-    changed.push_back(host.timed_change(set, nodes));
+    const timed changed_us = host.timed_change(set, nodes);
     host.settle();
     stream_.synchronize();
-    same.push_back(host.timed_change(set, 0));
+    both.add(changed_us, host.timed_change(set, 0));
     host.settle();
   }
   toggle_figure& made =
-      add(fmt::format("host_lazy: {} nodes changed", nodes), "the same set again", changed, same,
+      add(fmt::format("host_lazy: {} nodes changed", nodes), "the same set again", both,
           changed_node_limit_us * static_cast<double>(nodes) + changed_set_limit_us);
   made.changed_nodes = nodes;
   in_flight(host);
@@ -233,20 +257,21 @@ void switching_bench::in_flight(switched_run& host) {
   const layer_set sets[] = {half_from(0, points()), half_from(points() / 4, points())};
   host.enable(sets[1]);
   host.call();
-  times call, flight;
+  paired_times both;  // the call, and until all was done
   for (int i = 0; i < options_.repeats; ++i) {
     say("host_lazy, in flight", i, options_.repeats);
     host.settle();
     for (std::uint64_t j = 0; j < replays_ahead; ++j) host.call();
     const double began = now_us();
     const layer_set& other = sets[i % 2];
-    call.push_back(host.timed_change(other, changed_between(sets[0], sets[1])));
+    const timed call_us = host.timed_change(other, changed_between(sets[0], sets[1]));
     stream_.synchronize();
-    flight.push_back(now_us() - began);
+    both.add(call_us, now_us() - began);
   }
   host.settle();
-  made.call_us = spread_of(call);
-  made.flight_us = spread_of(flight);
+  made.call_us = spread_of(both.us);
+  made.flight_us = spread_of(both.floor_us);
+  made.left_out = both.left_out;
   into_.in_flight.push_back(std::move(made));
 }
 
@@ -258,18 +283,19 @@ void switching_bench::by_variants() {
     run.enable(sets[i % 2]);
     run.check();
   }
-  times changed, same;
+  paired_times both;
   for (int i = 0; i < options_.pairs; ++i) {
     say("variants", i, options_.pairs);
-    for (times* const into : {&changed, &same}) {
+    timed changed_us, same_us;
+    for (timed* const into : {&changed_us, &same_us}) {
       stream_.synchronize();
-      into->push_back(run.timed_change(sets[i % 2], 0));
+      *into = run.timed_change(sets[i % 2], 0);
       run.settle();
     }
+    both.add(changed_us, same_us);
   }
   run.check();
-  add("variants: a set that was there before", "the same set again", changed, same,
-      recurring_limit_us);
+  add("variants: a set that was there before", "the same set again", both, recurring_limit_us);
   into_.switched.push_back(run.finish());
 }
 
@@ -289,18 +315,21 @@ void switching_bench::unchanged() {
   switched.check();
   switched.enable(all_of(points()));
   switched.check();
-  times beside, same, fresh;
+  times beside;
+  paired_times both;
   for (int i = 0; i < options_.pairs; ++i) {
     say("unchanged", i, options_.pairs);
     beside.push_back(bare_host_us(bare));
-    const auto measure = [&](switched_run& one, times& into) {
+    timed same_us, fresh_us;
+    const auto measure = [&](switched_run& one, timed& into) {
       stream_.synchronize();
-      into.push_back(one.timed_call(0));
+      into = one.timed_call(0);
       one.settle();
     };
-    if (i % 2 == 0) measure(never, fresh);
-    measure(switched, same);
-    if (i % 2 != 0) measure(never, fresh);
+    if (i % 2 == 0) measure(never, fresh_us);
+    measure(switched, same_us);
+    if (i % 2 != 0) measure(never, fresh_us);
+    both.add(same_us, fresh_us);
   }
   switched.check();
   never.check();
@@ -308,7 +337,7 @@ void switching_bench::unchanged() {
                                  "before anything was watched", beside, alone, unchanged_limit_us);
   of_others.adds.reset();  // they are no neighbours in time
   of_others.of.paired_us.reset();
-  add("unchanged: all on, and switched before", "all on, and never switched", same, fresh,
+  add("unchanged: all on, and switched before", "all on, and never switched", both,
       unchanged_limit_us);
   into_.watched.push_back(bare.finish());
   into_.switched.push_back(switched.finish());
@@ -331,21 +360,23 @@ void switching_bench::switched_often() {
   }
   often.enable(all_of(points()));
   often.check();
-  times often_us, fresh_us;
+  paired_times both;
   for (int i = 0; i < options_.repeats; ++i) {
-    const auto measure = [&](switched_run& one, times& into) {
-      into.push_back(device_us([&] { one.timed_call(0); }));
+    timed often_us, fresh_us;
+    const auto measure = [&](switched_run& one, timed& into) {
+      into = device_us_of([&] { return one.timed_call(0); });
       one.settle();
     };
     if (i % 2 == 0) measure(fresh, fresh_us);
     measure(often, often_us);
     if (i % 2 != 0) measure(fresh, fresh_us);
+    both.add(often_us, fresh_us);
   }
   often.check();
   fresh.check();
-  const double limit = switched_often_limit * spread_of(fresh_us).median;
+  const double limit = switched_often_limit * spread_of(both.floor_us).median;
   add(fmt::format("host_lazy: all on after {} random sets", options_.schedules),
-      "a fresh executable", often_us, fresh_us, limit);
+      "a fresh executable", both, limit);
   into_.switched.push_back(often.finish());
   into_.switched.push_back(fresh.finish());
 }

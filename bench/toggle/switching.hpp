@@ -36,13 +36,16 @@ struct toggle_figure {
   // Of differences between neighbours in time, where they were measured in pairs.
   std::optional<median_interval> adds;
   std::uint64_t changed_nodes = 0;  // by each call; 0: none, or not by the host
+  // Pairs in which an executable was instantiated anew: they are in no figure.
+  std::uint64_t left_out = 0;
 };
 
 // A change of a step of which replays are in flight: the call, and from there until all was done.
 struct in_flight_figure {
   std::string what;
   std::size_t points = 0;
-  std::uint64_t replays = 0;  // that were in flight
+  std::uint64_t replays = 0;   // that were in flight
+  std::uint64_t left_out = 0;  // as of toggle_figure
   spread call_us;
   spread flight_us;
   bool is_judged = false;
@@ -83,15 +86,26 @@ class switching_bench {
 
  private:
   using times = std::vector<double>;
+  using timed = std::optional<double>;  // as switched_run::timed_call says
+
+  // Of neighbours in time; where one of them is no figure, the other is none either.
+  struct paired_times {
+    times us, floor_us;
+    std::uint64_t left_out = 0;
+
+    void add(timed one, timed floor);
+  };
 
   std::size_t points() const { return static_cast<std::size_t>(options_.shape.layers); }
   void say(const char* what, int done, int of) const;
   switched_run run_of(const char* what, toggle_mode mode) const;
   void warm_up(switched_run& one) const;
   double device_us(const std::function<void()>& call);
+  timed device_us_of(const std::function<timed()>& call);
   double bare_host_us(watched_run& bare);
   toggle_figure& add(std::string what, std::string floor, const times& us, const times& floor_us,
                      std::optional<double> limit);
+  toggle_figure& add(std::string what, std::string floor, const paired_times& both, double limit);
 
   void by_device();
   void by_host();

@@ -70,11 +70,12 @@ class monitor {
   // is capturing now, or of any other, which is an eager step then. Throws usage_error in mode
   // `device`, for a second window of one capture, and while one of another is open.
   tap_window open_window(stream_ref captured);
-  // Pairs a graph that was captured in a window with an executable of it, with nothing in flight
-  // and after its first launch; then launch what this returns. Again, when its owner has
-  // instantiated anew, also under the same handle: all works are taken to be on in it. Forbid twins
-  // where he changes parameters of the executable (toggle_options.hpp). Throws usage_error for a
-  // graph without taps of this monitor.
+  // Pairs a graph that was captured in a window with an executable of it, with nothing in flight.
+  // One that was not instantiated through Reprise was uploaded before (cudaGraphUpload, or by a
+  // launch), or its first change may make it slow for good. Then launch what this returns. Again,
+  // when its owner has instantiated anew, also under the same handle: all works are taken to be on
+  // in it. Forbid twins where he changes parameters of the executable (toggle_options.hpp). Throws
+  // usage_error for a graph without taps of this monitor.
   watched_graph bind(graph_ref graph, executable_ref executable, twins others = twins::allowed);
 
   // Whose rows the next step under this monitor has, and whether it is gated; without it nobody's,

@@ -113,6 +113,25 @@ void drop(session_core& session, executable_id executable) {
   session.counts.bound = session.bindings.size();
 }
 
+// Devices close late what was destroyed with work in flight, and until then it passes for alive: a
+// graph that nobody bound, an executable that is bound. Ahead of the lock, since what such an
+// object held goes with it and may be a session's own.
+void close_finished(const session_core& session) {
+  if (!REPRISE_MUTANT(toggle_judges_what_is_over)) session.device.api().close_finished();
+}
+
+// The same ahead of a refusal for a graph that is not bound: one that is being destroyed is waited
+// for, but in a capture, where nobody may wait.
+void settle_what_is_unbound(std::unique_lock<mutex>& lock, session_core& session) {
+  lock.unlock();
+  close_finished(session);
+  lock.lock();
+  if (session.unbound() == nullptr || session.device.state().open_captures != 0) return;
+  lock.unlock();
+  if (!REPRISE_MUTANT(toggle_judges_what_is_over)) session.device.api().settle();
+  lock.lock();
+}
+
 bool has_key(const session_core& session, switch_key key) {
   return std::ranges::any_of(session.bindings,
                              [&](const bound& one) { return one.keys().contains(key); });
@@ -168,6 +187,7 @@ void toggle_session::withdraw(node_id work) {
 }
 
 void toggle_session::bind(graph_ref graph, executable_ref executable, twins others) {
+  close_finished(*core_);
   const std::lock_guard lock{core_->hub.guard};
   session_core& session = *core_;
   require_device(session, graph.device(), "bind");
@@ -211,6 +231,7 @@ void toggle_session::bind(graph_ref graph, executable_ref executable, twins othe
 }
 
 void toggle_session::bind(const fixed_executable& executable) {
+  close_finished(*core_);
   const std::lock_guard lock{core_->hub.guard};
   session_core& session = *core_;
   require_device(session, executable.device(), "bind");
@@ -279,10 +300,13 @@ void toggle_session::unbind(executable_ref executable) {
 }
 
 void toggle_session::set(const switch_set& wanted) {
-  const std::lock_guard lock{core_->hub.guard};
+  std::unique_lock lock{core_->hub.guard};
   session_core& session = *core_;
+  const bool eager = session.options.mode == toggle_mode::host_eager;
   session.require_running("set");
   if (session.is_active && session.wanted == wanted) return;
+  if (!session.is_active || eager) settle_what_is_unbound(lock, session);
+  session.require_running("set");
   session.drop_the_dead();
   if (!session.is_active) session.require_activation();
   for (const switch_key key : wanted) {
@@ -292,7 +316,6 @@ void toggle_session::set(const switch_set& wanted) {
                     "out",
                     static_cast<std::uint64_t>(key))};
   }
-  const bool eager = session.options.mode == toggle_mode::host_eager;
   if (eager && !REPRISE_MUTANT(toggle_changes_what_is_in_flight)) {
     for (const bound& one : session.bindings) {
       if (!one.differs_from(wanted) || !one.may_be_in_flight()) continue;
@@ -310,6 +333,7 @@ void toggle_session::set(const switch_set& wanted) {
 }
 
 switch_set toggle_session::keys() const {
+  close_finished(*core_);
   const std::lock_guard lock{core_->hub.guard};
   core_->drop_the_dead();
   return core_->keys_of_all();

@@ -80,6 +80,14 @@ void session_core::require_running(const char* call) const {
                                 call, ended_by)};
 }
 
+std::shared_ptr<capture_stamp> session_core::unbound() const {
+  for (const auto& stamp : hub.stamps()) {
+    const bool is_ours = stamp->owner == options.owner && stamp->session == number;
+    if (is_ours && stamp->holds_works() && !stamp->bound) return stamp;
+  }
+  return nullptr;
+}
+
 // Each of these would leave records that do not match what is switched.
 void session_core::require_activation() const {
   if (bindings.empty()) {
@@ -96,11 +104,13 @@ void session_core::require_activation() const {
       continue;
     anomalies += stamp->anomalies;
     if (first.empty()) first = stamp->first_anomaly;
-    if (stamp->bound || REPRISE_MUTANT(toggle_activates_with_unbound_graphs)) continue;
+  }
+  const auto left = unbound();
+  if (left != nullptr && !REPRISE_MUTANT(toggle_activates_with_unbound_graphs)) {
     throw usage_error{
         fmt::format("set: '{}' was recorded with {} switchable works and is not bound; bind it, or "
                     "destroy its graph",
-                    stamp->label, stamp->noted.size() + stamp->counted.size())};
+                    left->label, left->noted.size() + left->counted.size())};
   }
   if (anomalies != 0) {
     throw usage_error{fmt::format("set: {} anomalies while recording, the first: {}; record again",

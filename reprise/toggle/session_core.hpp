@@ -51,6 +51,8 @@ struct session_core {
   const switch_set* wanted_or_all() const { return version == 0 ? nullptr : &wanted; }
   void require_running(const char* call) const;
   void require_activation() const;
+  // A capture of this session with works, of which nothing is bound; null: there is none.
+  std::shared_ptr<capture_stamp> unbound() const;
   switch_set keys_of_all() const;
   // What a change that failed leads to: one more try, then the end of the session.
   [[noreturn]] void fail(bound& one, const char* call, const std::exception& failure);

@@ -18,7 +18,7 @@ std::string prometheus_text(const toggle_counts& counts) {
     say(fmt::format("{}_total", name).c_str(), "counter", help, value);
   };
   count("launches", "launches of bound executables", counts.launches);
-  count("switches", "sets that differed from the one before", counts.switches);
+  count("switches", "sets that were asked for, each unlike the one before", counts.switches);
   count("enable_calls", "calls that switched a node", counts.enable_calls);
   count("copies", "copies of the words of device mode", counts.copies);
   count("waits", "launches that waited for one on another stream", counts.waits);

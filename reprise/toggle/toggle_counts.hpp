@@ -11,7 +11,7 @@ namespace reprise {
 
 struct toggle_counts {
   std::uint64_t launches = 0;  // of bound executables
-  std::uint64_t switches = 0;  // sets that differed from the one before
+  std::uint64_t switches = 0;  // sets that were asked for, each unlike the one before
   std::uint64_t enable_calls = 0;
   std::uint64_t copies = 0;  // of the words of device mode
   std::uint64_t waits = 0;   // of a launch for one on another stream, since another executable runs

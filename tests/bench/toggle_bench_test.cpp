@@ -58,6 +58,7 @@ TEST_P(toggle_bench_test, every_mode_runs_as_planned_and_stands_beside_its_floor
     EXPECT_EQ(f.of.within().has_value(), is_gpu());
     EXPECT_TRUE(f.of.limit_us);
     EXPECT_EQ(f.adds.has_value(), i != 5) << "all but one are in pairs";
+    EXPECT_EQ(f.left_out, 0U);
   }
   EXPECT_EQ(report.all.figures[3].changed_nodes, 2U);
   EXPECT_EQ(report.all.figures[3].of.limit_us, 2 * 1.0 + 2.0);
@@ -145,6 +146,35 @@ TEST_F(switched_run_test, a_timed_call_that_takes_other_calls_of_the_driver_is_t
   EXPECT_NE(
       run.finish().failure().find("took 2 calls of the driver beside their launches, where 1"),
       std::string::npos);
+}
+
+// 202 nodes, of which 98 of 100 points were switched: 0.1 us a replay for each, until that has cost
+// the 1,010 us of instantiating.
+TEST_F(switched_run_test, a_call_that_instantiates_anew_is_no_figure_and_its_calls_are_meant) {
+  constexpr std::size_t points = 100;
+  constexpr std::size_t off = 98;
+  const layer_weights many{memory, work, points, 256};
+  const layered_step long_step{memory, work, many, {points, 256, 256, 3}};
+  switched_run run{"repaired", work, long_step, points, 256, toggle_mode::host_lazy};
+  run.check();
+  run.check();
+  std::vector<bool> on(points);
+  on[3] = on[50] = true;
+  EXPECT_TRUE(run.timed_change(layer_set{std::move(on)}, off));
+  int figures = 0;
+  while (run.timed_call(0) && figures < 1000) {
+    run.settle();
+    ++figures;
+  }
+  run.settle();
+  EXPECT_EQ(figures, 102);
+  EXPECT_TRUE(run.timed_call(0));
+  run.check();
+  const switched_counts counts = run.finish();
+  EXPECT_EQ(counts.failure(), "");
+  EXPECT_EQ(counts.repaired, 1U);
+  EXPECT_EQ(counts.switched.repairs, 1U);
+  EXPECT_EQ(counts.driver_calls, 2 * off + 1);
 }
 
 TEST_F(switched_run_test, a_set_has_its_points_and_no_others) {

@@ -223,6 +223,52 @@ TEST_P(sessions, an_executable_that_is_gone_is_forgotten_with_its_twins) {
   EXPECT_EQ(digits_of(s(), stays, x), 3);
 }
 
+// Destroyed with a launch in flight, all of these last until the device closes them.
+TEST_P(sessions, a_graph_that_was_destroyed_in_flight_need_not_be_bound) {
+  for (const bool is_over : {true, false}) {
+    SCOPED_TRACE(is_over);
+    const auto x = number();
+    toggle_session session{dev()};
+    event done{dev()};
+    {
+      const recorded gone = record(session, s(), x, 2);
+      const executable step = gone.made.instantiate(s());
+      for (int i = 0; i < 3; ++i) step.launch(s());
+      done.record(s());
+    }
+    if (is_over) done.synchronize();
+    const recorded of = record(session, s(), x, 3);
+    const executable step = of.made.instantiate(s());
+    session.bind(of.made, step);
+    session.set(works({1}));
+    EXPECT_EQ(digits_of(s(), step, x), 2);
+  }
+}
+
+TEST_P(sessions, an_executable_that_was_destroyed_in_flight_is_switched_no_more) {
+  const auto x = number();
+  toggle_session session{dev(), toggle_mode::host_eager};
+  const recorded of = record(session, s(), x, 3);
+  const executable stays = of.made.instantiate(s());
+  session.bind(of.made, stays);
+  event done{dev()};
+  {
+    const recorded other = record(session, s(), x, 4);
+    const executable goes = other.made.instantiate(s());
+    EXPECT_THROW(session.set(works({1})), usage_error) << "it is bound by nobody";
+    session.unbind(stays);
+    session.bind(other.made, goes);
+    goes.launch(s());
+    done.record(s());
+  }
+  done.synchronize();
+  session.bind(of.made, stays);
+  EXPECT_EQ(session.counts().bound, 1U);
+  EXPECT_EQ(session.keys(), works({0, 1, 2}));
+  session.set(works({1}));
+  EXPECT_EQ(digits_of(s(), stays, x), 2);
+}
+
 INSTANTIATE_TEST_SUITE_P(devices, sessions, each_device(), device_of);
 
 }  // namespace
