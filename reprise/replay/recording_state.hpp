@@ -1,4 +1,5 @@
-// What a recording owns. Seen by the recorder, which fills it, and by nobody else.
+// What a recording owns. Seen by the recorder, which fills it, and by nobody else. For this room's
+// .cpp files.
 #pragma once
 
 #include "reprise/replay/input_ring.hpp"
