@@ -3,18 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
-
 namespace reprise::scenarios {
-
-std::optional<std::uint64_t> seed_of(device_ref dev) {
-  constexpr std::string_view before = "sim:seed=";
-  const std::string_view name = dev.name();
-  if (!name.starts_with(before)) return std::nullopt;
-  std::uint64_t seed = 0;
-  std::from_chars(name.data() + before.size(), name.data() + name.size(), seed);
-  return seed;
-}
 
 numbers values_of(stream_ref after, view<const std::int32_t> x) {
   numbers host(x.size());

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <source_location>
 #include <string_view>
 #include <utility>
@@ -66,9 +65,6 @@ inline node_id append(site at, const number& to, std::int32_t digit) {
 inline read<std::int32_t> read_of(const numbers& host) {
   return read<std::int32_t>{view<const std::int32_t>{host.data(), host.size()}};
 }
-
-// Of "sim:seed=7" 7; other devices have none.
-std::optional<std::uint64_t> seed_of(device_ref dev);
 
 // The host waits for them.
 numbers values_of(stream_ref after, view<const std::int32_t> x);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
 #include <limits>
 #include <optional>
 #include <string>
@@ -31,6 +32,16 @@ enum class grad_slip {
   gradient_never_dropped,
   one_weight_for_both,
 };
+
+// Of "sim:seed=7" 7; other devices have none.
+std::optional<std::uint64_t> seed_of(device_ref dev) {
+  constexpr std::string_view before = "sim:seed=";
+  const std::string_view name = dev.name();
+  if (!name.starts_with(before)) return std::nullopt;
+  std::uint64_t seed = 0;
+  std::from_chars(name.data() + before.size(), name.data() + name.size(), seed);
+  return seed;
+}
 
 // What went wrong, of the shortest schedule that goes wrong on the CPU too.
 std::string shortest_failure(const grad_schedule& of, const std::string& said) {

@@ -31,6 +31,5 @@ std::vector<scenario> grad_scenarios();
 std::vector<scenario> grad_memory_scenarios();
 std::vector<scenario> decode_scenarios();
 std::vector<scenario> tap_scenarios();
-std::vector<scenario> switched_tap_scenarios();
 
 }  // namespace reprise::scenarios

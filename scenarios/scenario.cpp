@@ -25,8 +25,7 @@ std::vector<scenario> in_order() {
                               cached_step_scenarios,    chained_step_scenarios,
                               fact_scenarios,           failure_scenarios,
                               grad_scenarios,           grad_memory_scenarios,
-                              decode_scenarios,         tap_scenarios,
-                              switched_tap_scenarios}) {
+                              decode_scenarios,         tap_scenarios}) {
     std::ranges::move(of_file(), std::back_inserter(all));
   }
   return all;

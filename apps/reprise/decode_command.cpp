@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -188,16 +187,6 @@ void print_opening(std::FILE* to, const command_line& typed, const decode_contex
   if (!context.byte_tokens) fmt::print(to, "tokens are shown as ids: no tokenizer is built\n\n");
 }
 
-// What the same prompts give where nobody watches: recorded, and sampled alike.
-bool equals_unwatched(device_ref device, decode_options options,
-                      const std::vector<decode::request>& watched) {
-  options.eager = options.verify = false;
-  const decode::decode_report plain =
-      decode::run_decode(device, options, [](std::size_t, const decode::request&) {});
-  return std::ranges::equal(plain.requests, watched, {}, &decode::request::generated,
-                            &decode::request::generated);
-}
-
 // Nothing goes over what is read, and each output has a place of its own.
 void check_outputs(const command_line& typed, const decode_options& options) {
   const std::filesystem::path model[] = {options.model / "config.json",
@@ -257,39 +246,22 @@ void run(const command_line& typed, int& exit_code) {
     if (asked.finish != decode::finish_reason::running) display.end(index);
   };
   const decode::decode_report report =
-      watched ? decode::run_decode(
-                    opened, options, listen, watched->eye().observer(),
-                    [&](auto rows) { watched->plan(rows); },
-                    [&](auto decode_step) { watched->ahead_of(decode_step); })
+      watched ? decode::run_decode(opened, options, listen, watched->eye().observer(),
+                                   [&](auto rows) { watched->plan(rows); })
               : decode::run_decode(opened, options, listen);
-  if (watched) watched->finish(report.counts.captured + report.counts.replayed != 0);
+  if (watched) watched->finish();
   if (!typed.output.quiet) {
     print_report(people, report, context);
     if (watched) watched->print(people);
   }
-  nlohmann::json json;
-  if (typed.output.json) json = report_json(report, context, *calls);  // calls of this run alone
-  std::optional<bool> equal;
-  if (typed.watch.schedule) {
-    equal = equals_unwatched(opened, options, report.requests);
-    if (!typed.output.quiet) {
-      fmt::print(people, "  unwatched   the same prompts run again give {} tokens\n",
-                 *equal ? "the same" : "OTHER");
-    }
-  }
   if (typed.explain) fmt::print(people, "{}", text_of(report.cache));
   if (typed.output.json) {
+    nlohmann::json json = report_json(report, context, *calls);
     if (watched) json["taps"] = watched->as_json();
-    if (equal) json["taps"]["output_equals_unwatched"] = *equal;
     write_json(typed.output, json);
   }
   std::string failure = report.failure();
   if (watched && failure.empty()) failure = watched->failure();
-  if (failure.empty() && equal == false) {
-    failure =
-        "the watched run gave other tokens than the same run unwatched; report it with the "
-        "command that showed it";
-  }
   exit_code = exit_code_of(failure);
 }
 
@@ -301,8 +273,7 @@ void add_decode(verb_ref root, int& exit_code) {
   verb.footer(
       "With --watch, copies of marked tensors leave while the run goes on (docs/taps.md); --out "
       "keeps\n"
-      "them, and reprise records reads a folder of them. --schedule says which are on when:\n"
-      "--watch '*' --schedule '0=none;8=resid_pre:2-3;16=none'.\n\n"
+      "them, and reprise records reads a folder of them.\n\n"
       "Example: reprise run decode --prompt \"In the beginning \" --tokens 96 --json");
   const auto typed = std::make_shared<command_line>();
   command_line& t = *typed;

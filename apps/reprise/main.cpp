@@ -2,13 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "apps/reprise/bench_cache_command.hpp"
@@ -18,9 +16,7 @@
 #include "apps/reprise/bench_sdm_command.hpp"
 #include "apps/reprise/bench_sim_command.hpp"
 #include "apps/reprise/bench_tap_command.hpp"
-#include "apps/reprise/bench_toggle_command.hpp"
 #include "apps/reprise/bench_train_command.hpp"
-#include "apps/reprise/bisect_command.hpp"
 #include "apps/reprise/check_command.hpp"
 #include "apps/reprise/decode_command.hpp"
 #include "apps/reprise/denoise_command.hpp"
@@ -57,17 +53,6 @@ std::string see_help(const CLI::App& root) {
   return fmt::format("see {} --help", verbs);
 }
 
-// Of a verb that runs a program, what stands behind the first `--` is that program's: CLI11 would
-// take the mark for the end of an option before it, and what follows for options of the verb.
-std::vector<std::string> cut_behind_mark(std::vector<std::string>& words) {
-  if (words.empty() || words.front() != "bisect") return {};
-  const auto mark = std::ranges::find(words, "--");
-  if (mark == words.end()) return {};
-  std::vector<std::string> behind{mark + 1, words.end()};
-  words.erase(mark, words.end());
-  return behind;
-}
-
 int run(int argc, char** argv) {
   int exit_code = 0;
   CLI::App root{"Reprise: capture a step once, replay it exactly.", "reprise"};
@@ -94,17 +79,12 @@ int run(int argc, char** argv) {
   reprise::app::add_bench_sdm(*benches, exit_code);
   reprise::app::add_bench_train(*benches, exit_code);
   reprise::app::add_bench_tap(*benches, exit_code);
-  reprise::app::add_bench_toggle(*benches, exit_code);
   reprise::app::add_bench_sim(*benches, exit_code);
   reprise::app::add_sim(root, exit_code);
-  std::vector<std::string> words{argv + 1, argv + argc};
-  const std::vector<std::string> behind_mark = cut_behind_mark(words);
-  reprise::app::add_bisect(root, behind_mark, exit_code);
   reprise::app::add_records(root);
 
   try {
-    std::ranges::reverse(words);  // as CLI11 takes them
-    root.parse(std::move(words));
+    root.parse(argc, argv);
   } catch (const CLI::Success& help) {
     return root.exit(help);
   } catch (const CLI::RequiredError& wrong) {

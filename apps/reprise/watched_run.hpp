@@ -10,12 +10,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "apps/reprise/metrics_server.hpp"
 #include "apps/reprise/verb.hpp"
-#include "apps/reprise/watch_schedule.hpp"
 #include "reprise/tap/monitor.hpp"
 
 namespace reprise::app {
@@ -28,8 +26,6 @@ struct watch_options {
   std::vector<std::string> out;
   std::optional<std::string> metrics;
   std::optional<std::int64_t> metrics_port;
-  std::optional<std::string> schedule;
-  std::optional<std::string> mode;
   bool asked() const { return !points.empty(); }
 };
 
@@ -46,16 +42,12 @@ class watched_run {
   ~watched_run();
 
   monitor& eye() { return eye_; }
-  // Ahead of plan: which step comes. In a decode step the points are on that the schedule says; in
-  // a prefill (nothing) all of them.
-  void ahead_of(std::optional<std::uint64_t> decode_step);
   // As monitor::plan_step. The first call opens the sinks, so that a run which is refused for its
   // other input leaves no folder behind; throws usage_error, one line, where one cannot be used.
   void plan(std::span<const request_rows> rows);
   // When the run is over: every record is in every sink, or counted as lost, the sinks are closed
   // and the metrics are written.
-  // `any_recorded`: whether any step was captured, or replayed.
-  void finish(bool any_recorded);
+  void finish();
 
   // Where metrics can be read now; 0: nowhere.
   int metrics_port() const { return server_ ? server_->port() : 0; }
@@ -69,8 +61,6 @@ class watched_run {
     std::string name;  // without a password
     std::unique_ptr<record_sink> sink;
   };
-  // The first row that a step has of a request: no two steps share one.
-  using row_of_request = std::pair<std::uint64_t, std::int64_t>;
   // On the thread that drains, until that has ended.
   struct taken {
     std::uint64_t records = 0;
@@ -78,35 +68,19 @@ class watched_run {
     std::uint64_t bytes = 0;
     std::map<std::string, std::uint64_t> by_point;
     std::map<std::uint64_t, std::uint64_t> by_request;
-    bool keeps_rows = false;
-    std::map<row_of_request, std::uint64_t> by_row;
 
     void add(const tap_record& one);
   };
 
   void write_metrics();
-  std::uint64_t driver_calls() const;
-  bool anything_switched() const;
-  std::string chosen_mode() const;
-  std::string why_chosen() const;
-  std::vector<std::uint64_t> records_by_step() const;
 
   watch_options typed_;
-  watch_schedule schedule_;
-  std::optional<std::uint64_t> decode_step_;  // that comes
-  std::uint64_t steps_ = 0;                   // of the monitor: what `step` of records counts
-  std::vector<std::uint64_t> record_steps_;   // of each decode step, its number among those
-  bool any_on_ = false;                       // in a decode step
-  bool any_recorded_ = false;                 // of all steps
-  const point_set* enabled_ = nullptr;        // of the schedule; null: nothing was said yet
-  std::map<row_of_request, std::uint64_t> step_of_;
   std::vector<unopened_sink> unopened_;
   taken taken_;
   monitor_options how_;
   monitor eye_;
   std::optional<metrics_server> server_;  // reads the monitor
   tap_counts counts_;
-  toggle_counts switched_;
   std::vector<named_sink_counts> sinks_;
   std::string failed_;  // of a sink, or of writing the metrics
 };

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <unordered_map>
 #include <utility>
 
 #include "reprise/cuda/core.hpp"
@@ -140,105 +139,20 @@ cudaError_t fresh_nodes(const node_set& known, std::span<const cudaGraphNode_t> 
   return cudaSuccess;
 }
 
-namespace {
-
-// Who comes before whom in a graph from which some nodes are to be taken, by the places of its
-// nodes in an order in which dependencies come first.
-class remaining_order {
- public:
-  remaining_order(std::size_t nodes, std::vector<std::vector<std::size_t>> before)
-      : before_{std::move(before)}, stands_for_(nodes), behind_(nodes) {}
-
-  // In that order. A node that goes: whoever it stands for, to those that come after it.
-  void go(std::size_t node) {
-    std::vector<std::size_t> all;
-    for (const std::size_t one : before_[node]) add(all, stands_for_[one]);
-    stands_for_[node] = last_of(all);
-  }
-  // A node that stays: those that it needs new edges from.
-  std::vector<std::size_t> stay(std::size_t node, const std::vector<bool>& goes) {
-    std::vector<std::size_t> all;
-    for (const std::size_t one : before_[node]) add(all, stands_for_[one]);
-    std::vector<std::size_t> wanted = last_of(all);
-    std::erase_if(wanted, [&](std::size_t one) {
-      return !goes[one] && std::ranges::find(before_[node], one) != before_[node].end();
-    });
-    stands_for_[node] = {node};
-    behind_[node].resize(node);
-    for (const std::size_t one : all) {
-      behind_[node][one] = true;
-      for (std::size_t i = 0; i < one; ++i) behind_[node][i] = behind_[node][i] || behind_[one][i];
-    }
-    return wanted;
-  }
-
- private:
-  static void add(std::vector<std::size_t>& all, const std::vector<std::size_t>& more) {
-    for (const std::size_t one : more) {
-      if (std::ranges::find(all, one) == all.end()) all.push_back(one);
-    }
-  }
-  // An edge from one that another of them is behind says nothing, and costs each launch.
-  std::vector<std::size_t> last_of(const std::vector<std::size_t>& all) const {
-    std::vector<std::size_t> last;
-    for (const std::size_t one : all) {
-      const bool is_implied = std::ranges::any_of(
-          all, [&](std::size_t other) { return other > one && behind_[other][one]; });
-      if (!is_implied) last.push_back(one);
-    }
-    return last;
-  }
-
-  std::vector<std::vector<std::size_t>> before_;
-  std::vector<std::vector<std::size_t>> stands_for_;
-  std::vector<std::vector<bool>> behind_;  // of each that stays: those before it
-};
-
-// Dependencies first; and of each node the places of those before it.
-cudaError_t ordered_nodes(cudaGraph_t graph, node_list& order,
-                          std::vector<std::vector<std::size_t>>& before) {
-  node_list all;
-  cudaError_t status = nodes_of(graph, all);
-  if (status == cudaSuccess) status = fresh_nodes({}, all, order);
-  if (status != cudaSuccess) return status;
-  std::unordered_map<cudaGraphNode_t, std::size_t> place;
-  for (std::size_t i = 0; i < order.size(); ++i) place.emplace(order[i], i);
-  before.resize(order.size());
-  node_list earlier;
+cudaError_t bridge_and_destroy(cudaGraph_t graph, cudaGraphNode_t node) {
+  node_list before, after, known;
   edge_list edges;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    status = predecessors_of(order[i], earlier, edges);
-    if (status != cudaSuccess) return status;
-    for (const cudaGraphNode_t one : earlier) before[i].push_back(place.at(one));
-  }
-  return cudaSuccess;
-}
-
-}  // namespace
-
-cudaError_t take_out(cudaGraph_t graph, const node_set& gone) {
-  node_list order;
-  std::vector<std::vector<std::size_t>> before;
-  cudaError_t status = ordered_nodes(graph, order, before);
-  if (status != cudaSuccess) return status;
-  std::vector<bool> goes(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) goes[i] = gone.contains(order[i]);
-  remaining_order rest{order.size(), std::move(before)};
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (goes[i]) {
-      rest.go(i);
-      continue;
-    }
-    for (const std::size_t earlier : rest.stay(i, goes)) {
-      status = cudaGraphAddDependencies(graph, &order[earlier], &order[i], nullptr, 1);
+  cudaError_t status = predecessors_of(node, before, edges);
+  if (status == cudaSuccess) status = successors_of(node, after, edges);
+  for (const cudaGraphNode_t later : after) {
+    if (status == cudaSuccess) status = predecessors_of(later, known, edges);
+    for (const cudaGraphNode_t earlier : before) {
       if (status != cudaSuccess) return status;
+      if (contains(known, earlier)) continue;
+      status = cudaGraphAddDependencies(graph, &earlier, &later, nullptr, 1);
     }
   }
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (goes[i]) status = cudaGraphDestroyNode(order[i]);
-    if (status != cudaSuccess) return status;
-  }
-  return cudaSuccess;
+  return status == cudaSuccess ? cudaGraphDestroyNode(node) : status;
 }
 
 namespace {

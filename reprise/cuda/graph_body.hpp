@@ -75,12 +75,9 @@ using node_set = std::unordered_set<cudaGraphNode_t>;
 cudaError_t fresh_nodes(const node_set& known, std::span<const cudaGraphNode_t> tail,
                         std::vector<cudaGraphNode_t>& fresh);
 
-// Ties what comes before nodes that go to what comes after them, and destroys them. No edge is
-// added that others imply: where a branch goes, what stays is the line that it was (36 producers
-// taken out of a line of layers left an edge of each layer to all later ones, and 46 us a launch on
-// an H200). Edges that exist are left alone: CUDA refuses a second one and then adds none of that
-// call, so each is added by itself.
-cudaError_t take_out(cudaGraph_t graph, const node_set& gone);
+// Ties what comes before `node` to what comes after it and destroys it. Edges that exist are left
+// alone: CUDA refuses a second one and then adds none of that call, so each is added by itself.
+cudaError_t bridge_and_destroy(cudaGraph_t graph, cudaGraphNode_t node);
 
 // Throws usage_error, naming the work, unless all of its nodes can be switched off and taken out:
 // of the right kind, and without an edge that is more than "after it is done", as a programmatic

@@ -216,7 +216,6 @@ graph_id cuda_device::clone_without(graph_id id, std::span<const node_id> gone, 
     graph.body->of_two_priorities = body->of_two_priorities;
     const relaxed_mode relaxed;
     check(cudaGraphClone(&graph.body->native, body->native));
-    node_set going;
     for (const graph_op& op : body->ops) {
       graph_op copied{op.id, op.label, op.nodes};
       for (cudaGraphNode_t& node : copied.nodes) {
@@ -226,9 +225,10 @@ graph_id cuda_device::clone_without(graph_id id, std::span<const node_id> gone, 
         graph.body->ops.push_back(std::move(copied));
         continue;
       }
-      going.insert(copied.nodes.begin(), copied.nodes.end());
+      for (const cudaGraphNode_t node : copied.nodes) {
+        check(bridge_and_destroy(graph.body->native, node));
+      }
     }
-    if (!going.empty()) check(take_out(graph.body->native, going));
   } catch (...) {
     retire(graphs_, graph);
     throw;

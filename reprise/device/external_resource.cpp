@@ -83,7 +83,6 @@ std::size_t external_resource::users() const {
 void external_resource::release(std::chrono::milliseconds limit, std::source_location place) {
   if (state_->release == nullptr) return;
   state_->ask_all();
-  state_->device.api().close_finished();  // however short the limit
   const auto end = host_time(state_->device) + limit;
   std::vector<std::string> left = state_->left();
   for (; !left.empty() && host_time(state_->device) < end; left = state_->left()) {

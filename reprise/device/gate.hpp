@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "reprise/base/error.hpp"
 #include "reprise/base/ids.hpp"
 
 namespace reprise {
@@ -13,13 +12,6 @@ class stream_ref;
 
 enum class verdict : std::uint8_t { launch, refuse };
 
-// What a gate throws that has more to say than `refuse`: nothing was enqueued, and whoever launched
-// may do without this executable.
-class launch_refused : public error {
- public:
-  using error::error;
-};
-
 class launch_gate {
  public:
   virtual ~launch_gate() = default;
@@ -27,8 +19,7 @@ class launch_gate {
   // Before each launch of an executable on the device, replays of recordings among them, on the
   // thread that launches: several threads may be in it at once.
   // May change nodes of the executable, or put another one (its twin with other nodes) in its
-  // place. `refuse` makes the launch throw usage_error, and what it throws passes through it
-  // (launch_refused, as a rule): nothing was enqueued.
+  // place. `refuse` makes the launch throw usage_error: nothing was enqueued.
   virtual verdict before(executable_id& may_swap, stream_ref stream) = 0;
 };
 

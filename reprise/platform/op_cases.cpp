@@ -296,12 +296,10 @@ void show_publishing(const see_case& see) {
     std::vector<std::uint64_t> brought(5000, 9);
     std::vector<std::uint64_t> replays{5};
     std::vector<std::uint64_t> consumed{5};
-    const std::vector<std::uint64_t> driven{0};  // handles are a running graph's own
-    std::vector<std::uint8_t> on{1};
     see(case_of(bring_plan, fmt::format("{} words", words), read<std::uint64_t>{in(slots)},
                 read<std::uint64_t>{in(plans)}, write<std::uint64_t>{to(brought)},
                 inout<std::uint64_t>{to(replays)}, write<std::uint64_t>{to(consumed)},
-                read<std::uint64_t>{in(driven)}, inout<std::uint8_t>{to(on)}, std::uint64_t{5000}));
+                std::uint64_t{5000}));
   }
   for (const std::int64_t bytes : {16, 4096, 65552}) {
     std::vector<std::uint8_t> from(count_of(bytes, 1));

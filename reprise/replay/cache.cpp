@@ -9,7 +9,6 @@
 #include "reprise/base/error.hpp"
 #include "reprise/base/fault_points.hpp"
 #include "reprise/base/mutant.hpp"
-#include "reprise/device/gate.hpp"
 #include "reprise/replay/recorded_body.hpp"
 #include "reprise/replay/stand_in_inputs.hpp"
 #include "reprise/telemetry/log.hpp"
@@ -118,35 +117,17 @@ step_result replay_cache::replay(site at, const step& what, bindings given, kept
     tell_once(what, full->rule, *full);
     return run_eagerly(at, what, given, std::move(full));
   }
-  const std::uint64_t bare = bare_observers();
-  std::shared_ptr<const reason> refused;
-  try {
-    const recording_in_use held{made};
-    const auto replay_now = [&] { return made.made.replay_as_checked(at, what, given); };
-    step_result result = verifier_ ? verifier_->check(at, what, given, replay_now) : replay_now();
-    ++counts_.replayed;
-    tell_of_bare_run(result.replay, bare);
-    return result;
-  } catch (const launch_refused& why) {
-    refused = because("launch refused",
-                      {{what.name(), "a launch", why.what(), "until then the step runs eagerly"}});
-  }
-  tell_once(what, refused->rule, *refused);
-  return run_eagerly(at, what, given, std::move(refused));
+  const recording_in_use held{made};
+  const auto replay_now = [&] { return made.made.replay_as_checked(at, what, given); };
+  step_result result = verifier_ ? verifier_->check(at, what, given, replay_now) : replay_now();
+  ++counts_.replayed;
+  tell_of_bare_run(result.replay);
+  return result;
 }
 
-std::uint64_t replay_cache::bare_observers() const {
-  std::uint64_t bare = 0;
-  for (std::size_t i = 0; i < observers_.size(); ++i) {
-    const bool is_bare = observers_[i]->recorded_as() == mark_observer::leaves_nothing;
-    bare |= std::uint64_t{is_bare} << (i % 64);
-  }
-  return bare;
-}
-
-void replay_cache::tell_of_bare_run(replay_id id, std::uint64_t bare) const {
-  for (std::size_t i = 0; i < observers_.size(); ++i) {
-    if ((bare >> (i % 64) & 1U) != 0) observers_[i]->on_bare_run(id);
+void replay_cache::tell_of_bare_run(replay_id id) const {
+  for (const auto& observer : observers_) {
+    if (observer->recorded_as() == mark_observer::leaves_nothing) observer->on_bare_run(id);
   }
 }
 

@@ -115,10 +115,7 @@ class replay_cache {
                                std::source_location place);
   std::shared_ptr<const reason> over_budget(const recording_bytes& needs) const;
   void keep(recording made, const step& what, std::uint64_t hash, budget_share reserved);
-  // Of the observers those that leave nothing in a recording, a bit each; ahead of a replay, since
-  // what one says may be of that step alone.
-  std::uint64_t bare_observers() const;
-  void tell_of_bare_run(replay_id id, std::uint64_t bare) const;
+  void tell_of_bare_run(replay_id id) const;
   void tell_once(const step& what, std::string_view kind, const reason& why);
 
   device_ref device_;

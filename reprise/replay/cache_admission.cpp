@@ -79,9 +79,8 @@ step_result replay_cache::record(site at, const step& what, bindings given, std:
   });
   how.watching = leaving;
   how.observed = observed;
-  const std::uint64_t bare = bare_observers();
   recorded done = recorder_->record(at, what, given, how);
-  tell_of_bare_run(done.first.replay, bare);
+  tell_of_bare_run(done.first.replay);
   if (done.made) keep(*std::move(done.made), what, hash, std::move(reserved));
   if (done.first.how == ran::captured) {
     ++counts_.captured;

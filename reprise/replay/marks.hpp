@@ -7,12 +7,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string_view>
 
 #include "reprise/base/ids.hpp"
 #include "reprise/device/device.hpp"
-#include "reprise/device/graph.hpp"
 #include "reprise/device/tensor.hpp"
 #include "reprise/replay/outcome.hpp"
 
@@ -41,12 +39,6 @@ struct point {
 class recorded_marks {
  public:
   virtual ~recorded_marks() = default;
-  // Of the works that it launched into the capture, those that kernels of the graph switch.
-  virtual std::span<const node_id> driven() const { return {}; }
-  // The capture is over, and this is what replays launch; the graph is the recorder's, and goes.
-  virtual void recorded(graph_ref, executable_ref) {}
-  // The same, where works of any observer are driven: its graph is spent.
-  virtual void recorded(const fixed_executable&) {}
   // When nothing else stands in the way of a replay. Null: it will be launched; else why the step
   // has to run eagerly this time, and nothing was changed.
   virtual std::shared_ptr<const reason> make_room(site at) = 0;

@@ -297,7 +297,7 @@ void recorder::capture_whole(job& now, recording::state& state) {
         now.what.name(), why)};
   };
   const touched_by_capture touched{now.what.declared(), *state.block, state.terms};
-  graph captured = capture(now.side, [&](stream_ref) {
+  const graph captured = capture(now.side, [&](stream_ref) {
     const recorded_body here{true};
     body_run run = run_body(now.side, now.what, now.given, state.layout, state.staged, *state.block,
                             {.node = state.ring ? &*state.ring : nullptr}, too_late,
@@ -316,31 +316,8 @@ void recorder::capture_whole(job& now, recording::state& state) {
   began = now_us();
   state.nodes = captured.size();
   now.admit(state.bytes());
-  instantiate(now, std::move(captured), state);
+  state.segments.emplace_back().launched.emplace(captured.instantiate(now.side));
   state.phases.instantiation = (now_us() - began) / 1000;
-}
-
-// Works that observers have kernels switch are so from the first, and CUDA lets such an executable
-// be changed by nobody else. In a search for a failing work no executable is: observers are told
-// what they are told of those, and nothing runs but what the search has on.
-void recorder::instantiate(const job& now, graph captured, recording::state& state) {
-  std::vector<node_id> driven;
-  for (const auto& one : state.marks) {
-    driven.insert(driven.end(), one->driven().begin(), one->driven().end());
-  }
-  auto& launched = state.segments.emplace_back().launched;
-  state.prefix = replay_prefix::of(now.what.name(), captured, !driven.empty());
-  const bool is_searched =
-      replay_prefix::is_tried() && !REPRISE_MUTANT(search_leaves_recordings_to_switches);
-  if (driven.empty() && !is_searched) {
-    executable made = captured.instantiate(now.side);
-    for (const auto& one : state.marks) one->recorded(captured, made);
-    launched.emplace(std::move(made));
-    return;
-  }
-  fixed_executable made = std::move(captured).instantiate_device_driven(now.side, driven);
-  for (const auto& one : state.marks) one->recorded(made);
-  launched.emplace(std::move(made));
 }
 
 }  // namespace reprise

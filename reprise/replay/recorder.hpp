@@ -87,7 +87,6 @@ class recorder {
   bool stage_after_all(job& now, recording::state& state, const direct_refused& refused);
   void place_memory(job& now, recording::state& state);
   void capture_whole(job& now, recording::state& state);
-  static void instantiate(const job& now, graph captured, recording::state& state);
 
   device_ref device_;
   eager_runner& fallback_;

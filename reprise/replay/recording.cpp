@@ -140,10 +140,6 @@ step_result recording::replay_as_checked(site at, const step& what, bindings giv
   for (const auto& one : state_->marks) {
     if (!REPRISE_MUTANT(observers_are_not_told_of_replays)) one->before_launch(at, id);
   }
-  if (state_->prefix) [[unlikely]] {
-    const owned_executable& whole = *state_->segments.front().launched;
-    state_->prefix->begins({whole.device(), whole.id()});
-  }
   for (state::segment& one : state_->segments) {
     state_->launch(at, one);
     marks.launched = true;
@@ -151,8 +147,6 @@ step_result recording::replay_as_checked(site at, const step& what, bindings giv
   }
   if (state_->is_debug) state_->run_whole_body(at, what, given);
   state_->end(at, what, given);
-  if (state_->prefix) [[unlikely]]
-    state_->prefix->launched(at);
   return {{ran::replayed, id, nullptr}, state_->table, what.declared().id()};
 }
 

@@ -1,10 +1,8 @@
-// What a recording owns. Seen by the recorder, which fills it, and by nobody else. For this room's
-// .cpp files.
+// What a recording owns. Seen by the recorder, which fills it, and by nobody else.
 #pragma once
 
 #include "reprise/replay/input_ring.hpp"
 #include "reprise/replay/recording.hpp"
-#include "reprise/replay/replay_prefix.hpp"
 #include "reprise/replay/run_memory.hpp"
 #include "reprise/replay/staging.hpp"
 #include "reprise/replay/step.hpp"
@@ -15,7 +13,7 @@ namespace reprise {
 struct recording::state {
   // One launch, and the break behind it. A segment without work has no executable.
   struct segment {
-    std::optional<owned_executable> launched;
+    std::optional<executable> launched;
     std::string why;  // of the break; both are empty behind the last segment
     break_work between;
     std::uint64_t runs = 0;
@@ -66,7 +64,6 @@ struct recording::state {
   std::shared_ptr<output_table> table;
   std::vector<std::shared_ptr<recorded_marks>> marks;  // of observers
   stream_order order;
-  std::unique_ptr<replay_prefix> prefix;  // null, but in a search for a failing work
 };
 
 }  // namespace reprise

@@ -22,14 +22,6 @@ class slot_ring {
   // fails leaves its slot to the next.
   std::byte* next(site at);
   void launched() { ++replays_; }
-  // The slot after that one, which may wait for it as `next` does: what a replay that was launched
-  // without a word here would read.
-  std::byte* after_next(site at);
-  // Whether there was such a replay, as far as the node has told. `meet` forgets them, when nothing
-  // is under way and the node's count is `replays`.
-  bool is_passed() const;
-  void meet();
-  std::uint64_t replays() const { return replays_; }
   // Slot i, while no replay may read it.
   std::byte* slot(std::size_t i) {
     return reinterpret_cast<std::byte*>(memory_.data()) + i * slot_bytes_;
@@ -44,8 +36,6 @@ class slot_ring {
   std::uint64_t waits() const { return waits_; }
 
  private:
-  bool is_free(std::uint64_t replay) const;
-
   std::size_t slot_bytes_;
   std::size_t slots_;
   pinned<std::uint8_t> memory_;

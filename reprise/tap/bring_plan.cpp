@@ -5,29 +5,18 @@
 
 #include "reprise/device/cpu_call.hpp"
 #include "reprise/kernel/registry.hpp"
-#include "reprise/tap/plan_words.hpp"
 
 namespace reprise::REPRISE_BODIES {
 
 void bring_plan_cpu(cpu_call&, read<std::uint64_t> slots, read<std::uint64_t> plans,
                     write<std::uint64_t> words, inout<std::uint64_t> replays,
-                    write<std::uint64_t> consumed, read<std::uint64_t> driven,
-                    inout<std::uint8_t> on, std::uint64_t words_per_plan) {
+                    write<std::uint64_t> consumed, std::uint64_t words_per_plan) {
   const std::uint64_t turn = replays[0];
   const std::uint64_t said = slots[turn % slots.size()];
   const std::uint64_t most = std::min<std::uint64_t>(words_per_plan, words.size());
   const std::uint64_t count = std::min(words_to_bring(said), most);
   const std::uint64_t from = index_to_bring(said) * words_per_plan;
   copy_elements(plans.data() + from, count, words.data());
-  // A handle of a simulated device is the address of the byte that says whether the node runs.
-  const std::uint64_t producers = driven.size() == 0 || count == 0 ? 0 : std::uint64_t{driven[0]};
-  for (std::uint64_t i = 0; i < producers; ++i) {
-    const bool wanted = words.data()[i * descriptor_words + descriptor::table] != 0;
-    if ((on[i] != 0) == wanted) continue;
-    auto& enabled = *reinterpret_cast<std::uint8_t*>(static_cast<std::uintptr_t>(driven[1 + i]));
-    std::atomic_ref{enabled}.store(wanted ? 1 : 0, std::memory_order_relaxed);
-    on[i] = wanted ? 1 : 0;
-  }
   replays[0] = turn + 1;
   store_atomically(consumed.data(), turn + 1, std::memory_order_release);
 }

@@ -6,7 +6,6 @@
 // microsecond each (H200: 17.6 us where all of this block ask, 2.1 where one thread does).
 #include "reprise/cuda/call.cuh"
 #include "reprise/tap/bring_plan.hpp"
-#include "reprise/tap/plan_words.hpp"
 
 namespace reprise::REPRISE_BODIES {
 
@@ -28,8 +27,7 @@ __device__ void store_to_stay(std::uint64_t* to, ulonglong2 pair) {
 __global__ void __launch_bounds__(bring_threads)
     bring_plan_block(read<std::uint64_t> slots, read<std::uint64_t> plans,
                      write<std::uint64_t> words, inout<std::uint64_t> replays,
-                     write<std::uint64_t> consumed, read<std::uint64_t> driven,
-                     inout<std::uint8_t> on, std::uint64_t words_per_plan) {
+                     write<std::uint64_t> consumed, std::uint64_t words_per_plan) {
   __shared__ std::uint64_t told;
   std::uint64_t turn = 0;  // of thread 0
   if (threadIdx.x == 0) {
@@ -55,16 +53,6 @@ __global__ void __launch_bounds__(bring_threads)
 
   // The host rewrites what was read when it has seen the count, which is written after that.
   __syncthreads();
-  if (driven.size() != 0 && count != 0) {
-    const std::uint64_t producers = driven.data()[0];
-    for (std::uint64_t i = threadIdx.x; i < producers; i += bring_threads) {
-      const bool wanted = words.data()[i * descriptor_words + descriptor::table] != 0;
-      if ((on.data()[i] != 0) == wanted) continue;
-      const auto node = reinterpret_cast<cudaGraphDeviceNode_t>(driven.data()[1 + i]);
-      cudaGraphKernelNodeSetEnabled(node, wanted);
-      on.data()[i] = wanted ? 1 : 0;
-    }
-  }
   if (threadIdx.x != 0) return;
   replays.data()[0] = turn + 1;
   *static_cast<volatile std::uint64_t*>(consumed.data()) = turn + 1;
@@ -74,10 +62,9 @@ __global__ void __launch_bounds__(bring_threads)
 
 void bring_plan_cuda(cuda_call& call, read<std::uint64_t> slots, read<std::uint64_t> plans,
                      write<std::uint64_t> words, inout<std::uint64_t> replays,
-                     write<std::uint64_t> consumed, read<std::uint64_t> driven,
-                     inout<std::uint8_t> on, std::uint64_t words_per_plan) {
+                     write<std::uint64_t> consumed, std::uint64_t words_per_plan) {
   bring_plan_block<<<1, bring_threads, 0, call.stream()>>>(slots, plans, words, replays, consumed,
-                                                           driven, on, words_per_plan);
+                                                           words_per_plan);
 }
 
 }  // namespace reprise::REPRISE_BODIES

@@ -11,10 +11,6 @@
 //   words [at least as many as are brought], u64: the plan words that producers read
 //   replays [1], u64: so far; this node's own
 //   consumed [1], u64, pinned: replays whose slot has been read
-//   driven [0, or 1 + any], u64: how many producers this kernel switches, and their handles
-//     (fixed_executable::handle): producer i runs in this replay when its descriptor has a table
-//   on [as many], u8: whether each runs, as the last replay left it; only those that differ are
-//     switched
 //
 // More words than a plan or `words` has are not brought. One launch at a time.
 #pragma once
@@ -39,20 +35,17 @@ REPRISE_HD constexpr std::uint64_t words_to_bring(std::uint64_t said) {
 
 inline constexpr kernel<void(read<std::uint64_t> slots, read<std::uint64_t> plans,
                              write<std::uint64_t> words, inout<std::uint64_t> replays,
-                             write<std::uint64_t> consumed, read<std::uint64_t> driven,
-                             inout<std::uint8_t> on, std::uint64_t words_per_plan)>
+                             write<std::uint64_t> consumed, std::uint64_t words_per_plan)>
     bring_plan{"bring_plan"};
 
 void add_bring_plan(kernel_registry& registry);
 
 void bring_plan_cpu(cpu_call&, read<std::uint64_t> slots, read<std::uint64_t> plans,
                     write<std::uint64_t> words, inout<std::uint64_t> replays,
-                    write<std::uint64_t> consumed, read<std::uint64_t> driven,
-                    inout<std::uint8_t> on, std::uint64_t words_per_plan);
+                    write<std::uint64_t> consumed, std::uint64_t words_per_plan);
 void bring_plan_cuda(cuda_call&, read<std::uint64_t> slots, read<std::uint64_t> plans,
                      write<std::uint64_t> words, inout<std::uint64_t> replays,
-                     write<std::uint64_t> consumed, read<std::uint64_t> driven,
-                     inout<std::uint8_t> on, std::uint64_t words_per_plan);
+                     write<std::uint64_t> consumed, std::uint64_t words_per_plan);
 
 }  // namespace reprise::REPRISE_BODIES
 

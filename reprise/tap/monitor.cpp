@@ -4,14 +4,12 @@
 #include <utility>
 
 #include "reprise/base/error.hpp"
-#include "reprise/tap/foreign_taps.hpp"
 #include "reprise/tap/tap_observer.hpp"
 
 namespace reprise {
 
 monitor::monitor(device_ref device, monitor_options options)
-    : core_{std::make_shared<tap_core>(device, options)},
-      foreign_{std::make_shared<foreign_taps>(core_)} {}
+    : core_{std::make_shared<tap_core>(device, options)} {}
 
 monitor::~monitor() {
   try {
@@ -45,21 +43,6 @@ std::shared_ptr<mark_observer> monitor::observer() const {
   return std::make_shared<tap_observer>(core_);
 }
 
-tap_window monitor::open_window(stream_ref captured) {
-  return tap_window{foreign_, captured};
-}
-
-watched_graph monitor::bind(graph_ref graph, executable_ref executable, twins others) {
-  std::shared_ptr<foreign_graph> found = foreign_->find(graph.nodes());
-  if (found == nullptr) {
-    throw usage_error{
-        "bind: the graph has no tap of this monitor; capture it inside a window, and tap points "
-        "that are watched then"};
-  }
-  found->works->bound(graph, executable, others);
-  return watched_graph{core_, std::move(found), executable};
-}
-
 void monitor::plan_step(std::span<const request_rows> requests, step_gate gate) {
   core_->next_step(requests, gate);
 }
@@ -84,13 +67,8 @@ std::vector<named_sink_counts> monitor::sink_counts() const {
   return core_->drains.outlets().counts();
 }
 
-toggle_counts monitor::switch_counts() const {
-  return core_->switches.counts();
-}
-
 std::string monitor::metrics() const {
-  return prometheus_text(counts()) + core_->drains.outlets().metrics() +
-         prometheus_text(switch_counts());
+  return prometheus_text(counts()) + core_->drains.outlets().metrics();
 }
 
 }  // namespace reprise

@@ -24,13 +24,9 @@
 #include "reprise/tap/monitor_options.hpp"
 #include "reprise/tap/tap_counts.hpp"
 #include "reprise/tap/tap_spec.hpp"
-#include "reprise/tap/tap_window.hpp"
-#include "reprise/tap/watched_graph.hpp"
-#include "reprise/toggle/toggle_counts.hpp"
 
 namespace reprise {
 
-class foreign_taps;
 class tap_core;
 
 class monitor {
@@ -47,8 +43,7 @@ class monitor {
   void watch(std::vector<tap_spec> specs);
   void watch(tap_spec only) { watch(std::vector<tap_spec>{std::move(only)}); }
   // Of what is watched, what fires from the next step on, with no recording anew. None: steps
-  // replay what is recorded without a monitor, and pay nothing for this one. Switched by host_eager
-  // it changes what is recorded now, and throws usage_error where a replay may be in flight.
+  // replay what is recorded without a monitor, and pay nothing for this one.
   void enable(point_set enabled);
   // The first part of a spec that no mark seen so far fits; empty: each fits one.
   std::string unmatched() const;
@@ -65,18 +60,6 @@ class monitor {
 
   // For replay_cache::observe.
   std::shared_ptr<mark_observer> observer() const;
-
-  // For graphs that somebody else captures and instantiates (tap_window.hpp): of a stream that he
-  // is capturing now, or of any other, which is an eager step then. Throws usage_error in mode
-  // `device`, for a second window of one capture, and while one of another is open.
-  tap_window open_window(stream_ref captured);
-  // Pairs a graph that was captured in a window with an executable of it, with nothing in flight.
-  // One that was not instantiated through Reprise was uploaded before (cudaGraphUpload, or by a
-  // launch), or its first change may make it slow for good. Then launch what this returns. Again,
-  // when its owner has instantiated anew, also under the same handle: all works are taken to be on
-  // in it. Forbid twins where he changes parameters of the executable (toggle_options.hpp). Throws
-  // usage_error for a graph without taps of this monitor.
-  watched_graph bind(graph_ref graph, executable_ref executable, twins others = twins::allowed);
 
   // Whose rows the next step under this monitor has, and whether it is gated; without it nobody's,
   // and it is. Throws what the device failed with, if it did.
@@ -97,14 +80,11 @@ class monitor {
   tap_counts counts() const;
   // Of each sink, in the order in which they came.
   std::vector<named_sink_counts> sink_counts() const;
-  // How nodes of recorded graphs were switched.
-  toggle_counts switch_counts() const;
-  // Prometheus text of all three.
+  // Prometheus text of both.
   std::string metrics() const;
 
  private:
   std::shared_ptr<tap_core> core_;
-  std::shared_ptr<foreign_taps> foreign_;
 };
 
 }  // namespace reprise

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <string>
 
-#include "reprise/toggle/toggle_options.hpp"
-
 namespace reprise {
 
 // How bytes leave the ring: by the copy engine, by a kernel on the drain's stream that stores to
@@ -31,9 +29,6 @@ struct monitor_options {
   // Producers run in the model's line instead of beside it.
   bool in_line = false;
   drain_way drain_by = drain_way::measured;
-  // How nodes of recorded graphs are switched where less is enabled than they were recorded with
-  // (toggle_options.hpp). `device`: the graph does it, by the plan that it brings.
-  toggle_mode switch_by = toggle_mode::automatic;
   // Each payload begins with what its producer believes to be; a record whose label says otherwise
   // is a fault. For tests.
   bool markers = false;

@@ -6,7 +6,6 @@
 #include <charconv>
 
 #include "reprise/base/error.hpp"
-#include "reprise/formats/excerpt.hpp"
 
 namespace reprise {
 
@@ -21,11 +20,6 @@ std::vector<std::string_view> pieces_of(std::string_view text, char separator) {
     if (end == text.size()) return pieces;
     begin = end + 1;
   }
-}
-
-// Of the set, or of a part of it: a line quotes both.
-std::string excerpt_of(std::string_view text) {
-  return formats::excerpt(text, formats::most_quoted / 2);
 }
 
 bool is_kind(std::string_view text) {
@@ -57,14 +51,14 @@ point_set::part point_set::part_of(std::string_view text) const {
   const std::size_t colon = std::min(text.find(':'), text.size());
   const std::string_view kind = text.substr(0, colon);
   if (kind == "none" || kind == "*") {
-    throw usage_error{fmt::format("points '{}': '{}' stands alone; give it and nothing else",
-                                  excerpt_of(text_), kind)};
+    throw usage_error{
+        fmt::format("points '{}': '{}' stands alone; give it and nothing else", text_, kind)};
   }
   if (!is_kind(kind)) {
     throw usage_error{fmt::format(
         "points '{}': '{}' is no kind of point; write none, *, or kind:layers joined by "
         "commas, such as resid_pre:0-3+7",
-        excerpt_of(text_), excerpt_of(kind))};
+        text_, kind)};
   }
   part made{std::string{kind}, {}, std::string{text}};
   if (colon == text.size()) return made;
@@ -86,11 +80,11 @@ std::pair<int, int> point_set::range_of(std::string_view text) const {
     throw usage_error{
         fmt::format("points '{}': '{}' are no layers; write *, 3, or 3-8, joined by +, each below "
                     "{}",
-                    excerpt_of(text_), excerpt_of(text), most_layers)};
+                    text_, text, most_layers)};
   }
   if (last < first) {
-    throw usage_error{fmt::format("points '{}': '{}' ends before it begins; write {}-{}",
-                                  excerpt_of(text_), excerpt_of(text), last, first)};
+    throw usage_error{fmt::format("points '{}': '{}' ends before it begins; write {}-{}", text_,
+                                  text, last, first)};
   }
   return {first, last};
 }

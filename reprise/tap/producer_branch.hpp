@@ -18,23 +18,21 @@ namespace reprise {
 
 class producer_branch {
  public:
-  // Of the capture that `run` is in. Watches this thread while it lives; the core outlives it.
-  producer_branch(tap_core& core, stream_ref run);
+  // Watches this thread while it lives; the core outlives it.
+  producer_branch(tap_core& core, step_scope& run);
 
-  // Where to launch what all producers wait for and which itself waits for nothing of the capture;
+  // Where to launch what all producers wait for and which itself waits for nothing of the run;
   // once, ahead of the first of them.
-  stream_ref ahead();
-  // Where to launch the producer of this tensor, behind all that the capture has done by now.
-  stream_ref begin();
+  stream_ref ahead(step_scope& run);
+  // Where to launch the producer of this tensor, behind all that the run has done by now.
+  stream_ref begin(step_scope& run);
   // It is launched there.
   void end(const tensor_ref& reads);
   // Where to launch what is behind all producers and reads no tensor; then it is launched there.
-  stream_ref behind();
+  stream_ref behind(step_scope& run);
   void end();
-  // What is enqueued on the stream from here on comes behind the producers of these bytes.
-  void wait_for_readers(stream_ref stream, const std::byte* begin, std::size_t bytes);
-  // What is enqueued on the captured stream from here on comes behind all producers.
-  void join();
+  // What is enqueued on the run from here on comes behind all producers.
+  void join(step_scope& run);
 
  private:
   struct pending {
@@ -43,10 +41,7 @@ class producer_branch {
     std::size_t join = 0;  // of the core's events
   };
 
-  // Of the last producer that still reads any of them.
-  std::optional<std::size_t> join_of(const std::byte* begin, std::size_t bytes) const;
   void see(stream_ref stream, const work& what);
-  void wait_for(stream_ref stream, std::size_t join);
 
   tap_core& core_;
   stream_ref run_;

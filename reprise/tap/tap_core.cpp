@@ -39,7 +39,6 @@ tap_core::tap_core(device_ref on, const monitor_options& how)
       ring{std::make_shared<ring_memory>(memory, side, options.ring_bytes, options.slots)},
       all{on, options, ring, counted},
       drains{on, options, ring, all, guard, counted},
-      switches{on, options.switch_by},
       begun{on},
       crossing{on},
       id_{++monitors_made} {
@@ -64,12 +63,11 @@ void tap_core::watch(std::vector<tap_spec> specs) {
 void tap_core::enable(point_set enabled) {
   enabled_ = std::move(enabled);
   ++enabled_version_;
-  if (switches.are_switched_early()) switch_producers(false);
 }
 
 std::uint64_t tap_core::recorded_as() const {
   const bool may_fire = !enabled_.empty() || gate_ == step_gate::ungated;
-  const bool fires = watches_ && may_fire && !is_blind_ && !stopped();
+  const bool fires = watches_ && may_fire && !stopped();
   if (REPRISE_MUTANT(nothing_enabled_is_recorded_with_producers)) return id_ << 24 | version_;
   return fires ? id_ << 24 | version_ : mark_observer::leaves_nothing;
 }
@@ -100,8 +98,7 @@ std::optional<tapped_point> tap_core::tapped(point where, const tensor_ref& what
   const std::uint64_t id = id_of(where);
   const auto spec =
       std::ranges::find_if(specs_, [&](const tap_spec& one) { return one.where.contains(where); });
-  const bool takes = spec != specs_.end() && spec->rows.what() != row_mode::kind::none;
-  if (!takes || is_blind_ || stopped()) {
+  if (spec == specs_.end() || spec->rows.what() == row_mode::kind::none || stopped()) {
     return std::nullopt;
   }
   if (!(what.strides == contiguous_strides(what.shape))) {
@@ -133,7 +130,6 @@ void tap_core::next_step(std::span<const request_rows> requests, step_gate gate)
   drains.raise_failure();
   requests_.assign(requests.begin(), requests.end());
   gate_ = gate;
-  if (switches.are_switched_early()) switch_producers(false);
 }
 
 std::uint64_t tap_core::begin_step() {
@@ -260,35 +256,6 @@ void tap_core::told_plan() {
   ++counted.uploads;
 }
 
-bool tap_core::is_on(std::uint64_t id, step_gate gate) const {
-  const known_point& one = known_[id];
-  tapped_point like;
-  like.kind = one.kind;
-  like.layer = one.layer;
-  const auto spec = std::ranges::find_if(specs_, [&](const tap_spec& s) {
-    return s.where.contains({one.kind, one.layer});
-  });
-  if (spec != specs_.end()) like.rows = spec->rows;
-  return is_enabled(like, gate);
-}
-
-running tap_core::switch_producers(bool dropped) {
-  const step_gate gate = gate_;
-  const std::uint64_t version =
-      (enabled_version_ << 32 ^ version_ << 2) | (gate == step_gate::gated ? 1U : 2U);
-  return switches.want(version, dropped, [&](std::uint64_t id) { return is_on(id, gate); });
-}
-
-void tap_core::look_at_switches() noexcept {
-  const std::string why = is_blind_ ? "" : switches.ended();
-  if (why.empty()) return;
-  is_blind_ = true;
-  report_error(
-      fmt::format("taps: nodes could not be switched, so nothing is watched from here on: {}; make "
-                  "the monitor anew to watch again",
-                  why));
-}
-
 void tap_core::deliver_all() {
   drains.raise_failure();
   std::uint64_t number = 0;
@@ -333,7 +300,6 @@ void tap_core::stop() {
   woken_.notify_all();
   thread_.reset();
   tried([&] { drains.outlets().close(); });
-  tried([&] { switches.clear(); });
   if (failed) std::rethrow_exception(failed);
 }
 

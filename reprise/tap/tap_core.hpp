@@ -20,7 +20,6 @@
 #include "reprise/replay/step.hpp"
 #include "reprise/replay/stream_order.hpp"
 #include "reprise/tap/drain.hpp"
-#include "reprise/tap/point_switches.hpp"
 
 namespace reprise {
 
@@ -66,16 +65,7 @@ class tap_core {
                         std::uint64_t most);
   std::shared_ptr<const reason> never_fits(std::string_view what,
                                            std::span<const tapped_point> points);
-  // A launch without room: what is enabled of these is counted.
-  void drop(std::span<const tapped_point> points);
   void told_plan();
-  // Ahead of a launch of producers: which of them run (point_switches::want).
-  running switch_producers(bool dropped);
-  // After a launch that failed: where it did since nodes could not be switched, nothing is watched
-  // from here on, and that is said.
-  void look_at_switches() noexcept;
-  // Whether what is launched now may publish: neither stopped nor, by the above, over.
-  bool watches() const { return !is_blind_ && !stopped(); }
 
   void flush();
   void await_request(std::uint64_t request);
@@ -93,7 +83,6 @@ class tap_core {
   mutex guard;
   flights all;  // under guard
   drain drains;
-  point_switches switches;
   std::deque<event> joins;  // of producers of one capture at a time
   event begun;              // where one capture begins
   event crossing;
@@ -106,9 +95,9 @@ class tap_core {
   };
 
   std::uint64_t id_of(point where);
-  bool is_on(std::uint64_t id, step_gate gate) const;
   bool wait_for_room(std::int64_t deadline);
   void deliver_all();
+  void drop(std::span<const tapped_point> points);
   void run_drain();
 
   std::uint64_t id_;
@@ -118,7 +107,6 @@ class tap_core {
   point_set enabled_ = point_set::all();
   bool watches_ = false;               // any spec names a point and takes rows of it
   step_gate gate_ = step_gate::gated;  // of the next step
-  bool is_blind_ = false;              // nodes could not be switched: nothing is watched any more
   std::deque<known_point> known_;      // by id; kinds stay where they are
   std::vector<request_rows> requests_;
   std::uint64_t steps_ = 0;

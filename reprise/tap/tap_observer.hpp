@@ -1,20 +1,18 @@
-// The observer of a monitor: sees the marks of bodies, puts producers into captures, and has
-// those of eager runs published one by one. For this room's .cpp files; on the thread that runs the
-// step.
+// The observer of a monitor: sees the marks of bodies, puts producers into captures, and publishes
+// the marks of eager runs one by one. For this room's .cpp files; on the thread that runs the step.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "reprise/tap/eager_taps.hpp"
 #include "reprise/tap/producers.hpp"
 
 namespace reprise {
 
 class tap_observer final : public mark_observer {
  public:
-  explicit tap_observer(const std::shared_ptr<tap_core>& core) : core_{core}, eager_{core} {}
+  explicit tap_observer(std::shared_ptr<tap_core> core) : core_{std::move(core)} {}
 
   std::uint64_t recorded_as() const override { return core_->recorded_as(); }
   void on_begin(step_scope& run) override;
@@ -28,12 +26,23 @@ class tap_observer final : public mark_observer {
   struct one_run {
     std::shared_ptr<producers> captured;  // null: it is eager
     std::unique_ptr<producer_branch> branch;
-    eager_step eager;
+    std::uint64_t step = 0;
+    replay_id replay = replay_id::none;
+    std::vector<request_rows> requests;
+    step_gate gate = step_gate::gated;
   };
+
+  void publish(step_scope& run, const one_run& now, const tapped_point& one,
+               const tensor_ref& what);
+  void take_directly(step_scope& run, const one_run& now, const tapped_point& one,
+                     const tensor_ref& what);
+  void make_eager_words(step_scope& run);
 
   std::shared_ptr<tap_core> core_;
   std::vector<one_run> running_;
-  eager_taps eager_;
+  block words_;  // of eager runs, which take turns
+  block taken_;
+  stream_order order_;
 };
 
 }  // namespace reprise

@@ -56,22 +56,6 @@ TEST_P(rule_16, D18_a_resource_is_released_behind_the_launches_of_all_who_use_it
   EXPECT_EQ(log.size(), 3U) << "released twice";
 }
 
-TEST_P(rule_16, D18_a_user_that_was_destroyed_in_flight_and_is_over_is_none_at_any_limit) {
-  int released = 0;
-  const auto x = number();
-  external_resource comm{dev(), "communicator", [&] { ++released; }};
-  event done{dev()};
-  {
-    const auto step = recorded_with(comm, s(), "decode", x, 1, [] {});
-    step->launch(s());
-    done.record(s());
-  }
-  done.synchronize();
-  comm.release(milliseconds{0});
-  EXPECT_EQ(released, 1);
-  EXPECT_EQ(value_of(s(), x), 1);
-}
-
 TEST_P(rule_16, D18_a_resource_without_users_is_released_at_once_and_by_its_destructor) {
   int released = 0;
   {

@@ -103,10 +103,6 @@ TEST(rooms, examples_use_the_library_alone_and_nobody_uses_them) {
     EXPECT_FALSE(may_use("examples", guest)) << guest;
     EXPECT_FALSE(may_use(guest, "examples")) << guest;
   }
-  const char* const door = "#include \"reprise/cuda/borrow.hpp\"\n";
-  EXPECT_TRUE(of("examples/a.cu", door).empty()) << "a public header with CUDA types";
-  EXPECT_EQ(of("examples/a.cpp", door).size(), 1u);
-  EXPECT_EQ(of("reprise/ops/a.cu", door).size(), 1u);
 }
 
 TEST(rooms, only_platform_names_a_device_implementation) {

@@ -131,58 +131,5 @@ TEST_F(check_sdm_command_test, refuses_files_that_are_no_cases_in_one_line) {
   EXPECT_EQ(test::contents(file), before);
 }
 
-class bisect_command_test : public platform_command_test {
- protected:
-  // What a program that replays once writes; `then` behind it.
-  std::string replaying(const std::string& then) const {
-    const std::string file = (folder / "replaying").string();
-    std::ofstream{file} << "printf 'work\\t1\\t0\\tfill\\tfirst\\ts\\n"
-                           "recording\\t1\\t1\\tswitched\\ts\\nreplay\\t1\\t1\\ts\\n' "
-                           ">>\"$REPRISE_BISECT_LIST\"\n"
-                        << "passes() { printf 'passed\\t1\\ts\\n' >>\"$REPRISE_BISECT_LIST\"; }\n"
-                        << then << "\n";
-    return "sh " + file;
-  }
-};
-
-TEST_F(bisect_command_test, says_that_nothing_fails_and_what_cannot_be_searched) {
-  const std::string passes = replaying("passes");
-  const run_result nothing = run("bisect -- " + passes);
-  EXPECT_EQ(nothing.exit_code, 0) << nothing.err;
-  EXPECT_EQ(nothing.out, "no replay of it failed\n");
-  EXPECT_NE(nothing.err.find("nothing fails"), std::string::npos) << nothing.err;
-  const run_result quiet = run("bisect --json - --quiet -- " + passes);
-  EXPECT_EQ(nlohmann::json::parse(quiet.out).at("found"), nullptr) << quiet.err;
-  expect_refused("bisect --quiet -- /nowhere/at/all", "/nowhere/at/all");
-  expect_refused("bisect --quiet -- false", "'false' ended with 1 and no replay of it failed");
-  expect_refused("bisect --quiet -- true", "no step of 'true' replayed");
-  expect_refused("bisect", "there is no program");
-  expect_refused("bisect --", "there is no program");
-}
-
-TEST_F(bisect_command_test, names_what_fails_and_tells_how_each_run_ended) {
-  const run_result found = run(
-      "bisect -- " + replaying("case $REPRISE_BISECT in 0:*) passes; exit 96;; esac; kill -9 $$"));
-  EXPECT_EQ(found.exit_code, 1) << found.err;
-  EXPECT_NE(found.out.find("replay 1 of step 's' fails at fill 'first'"), std::string::npos);
-  EXPECT_NE(found.err.find("all works on: fails: was ended by signal 9"), std::string::npos)
-      << found.err;
-  EXPECT_NE(found.err.find("the first 0 works on: nothing fails"), std::string::npos) << found.err;
-  const run_result other = run("bisect -- false");
-  EXPECT_NE(other.err.find("no replay fails, and it ended with 1"), std::string::npos) << other.err;
-}
-
-TEST_F(bisect_command_test, leaves_what_is_behind_the_mark_to_the_program) {
-  const std::string file = (folder / "found.json").string();
-  const std::string echoes = replaying("passes; echo \"$@\"") + " --foo -- --json";
-  const run_result on_stdout = run("bisect --json - -- " + echoes);
-  EXPECT_EQ(nlohmann::json::parse(on_stdout.out).at("found"), nullptr) << on_stdout.err;
-  EXPECT_NE(on_stdout.err.find("--foo -- --json\n"), std::string::npos) << on_stdout.err;
-  const run_result bare = run("bisect --json -- " + echoes);
-  EXPECT_EQ(nlohmann::json::parse(bare.out).at("found"), nullptr) << bare.err;
-  EXPECT_EQ(run("bisect --json " + file + " -- " + echoes).exit_code, 0);
-  EXPECT_EQ(nlohmann::json::parse(test::contents(file)).at("found"), nullptr);
-}
-
 }  // namespace
 }  // namespace reprise

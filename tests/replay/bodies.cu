@@ -16,15 +16,7 @@ __global__ void add_to_grid(read<float> x, inout<float> to) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] += x[i];
 }
 
-__global__ void reach_grid(read<std::int64_t> where, inout<float> x) {
-  x.data()[where.data()[0]] = 1;
-}
-
 }  // namespace
-
-void reach_cuda(cuda_call& call, read<std::int64_t> where, inout<float> x) {
-  reach_grid<<<1, 1, 0, call.stream()>>>(where, x);
-}
 
 void scale_followed_cuda(cuda_call& call, read<float> x, write<float> y, float a) {
   scale_grid<<<1, 1, 0, call.stream()>>>(x, y, a);

@@ -1,7 +1,5 @@
 #include "tests/replay/kernels.hpp"
 
-#include <array>
-
 #include "reprise/device/cpu_call.hpp"
 #include "reprise/kernel/registry.hpp"
 
@@ -20,10 +18,6 @@ void add_to_cpu(cpu_call&, read<float> x, inout<float> to) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] += x[i];
 }
 
-void reach_cpu(cpu_call&, read<std::int64_t> where, inout<float> x) {
-  write_elements(std::array{1.0F}.data(), 1, x.data() + std::int64_t{where[0]});
-}
-
 void add_replay_kernels(kernel_registry& kernels) {
   kernels.add(scale_followed,
               {{device_kind::cpu, "generic", scale_followed_cpu, "default", nullptr, true},
@@ -31,8 +25,6 @@ void add_replay_kernels(kernel_registry& kernels) {
                 nullptr, true}});
   kernels.add(scale_here, {{device_kind::cpu, "generic", scale_here_cpu},
                            {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(scale_here_cuda)}});
-  kernels.add(reach, {{device_kind::cpu, "generic", reach_cpu},
-                      {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(reach_cuda)}});
   kernels.add(add_to, {{device_kind::cpu, "generic", add_to_cpu},
                        {device_kind::cuda, "sm_80", REPRISE_CUDA_BODY(add_to_cuda)}});
 }

@@ -21,11 +21,6 @@ inline constexpr kernel<void(read<float> x, inout<float> to)> add_to{"test_add_t
 void add_to_cpu(cpu_call&, read<float>, inout<float>);
 void add_to_cuda(cuda_call&, read<float>, inout<float>);
 
-// x[where[0]] = 1, wherever that is.
-inline constexpr kernel<void(read<std::int64_t> where, inout<float> x)> reach{"test_reach"};
-void reach_cpu(cpu_call&, read<std::int64_t>, inout<float>);
-void reach_cuda(cuda_call&, read<std::int64_t>, inout<float>);
-
 void add_replay_kernels(kernel_registry& kernels);
 
 }  // namespace reprise::test::REPRISE_BODIES

@@ -122,40 +122,6 @@ TEST_P(graph_cases, T04_steps_that_never_replay_are_not_gated) {
     EXPECT_EQ(fired(step_gate::gated), std::set<std::string>{});
     EXPECT_EQ(fired(step_gate::ungated), (std::set<std::string>{"resid_pre0", "resid_pre1"}));
     EXPECT_EQ(eye.counts().planned, eye.counts().published);
-    EXPECT_EQ(eye.counts().steps, 8U) << "each once, also where the next one leaves nothing";
-  }
-}
-
-// In one graph, and the graph switches the producers of the one alone.
-TEST_P(graph_cases, of_two_monitors_one_may_switch_by_the_device_and_one_by_the_host) {
-  for (const bool device_first : {false, true}) {
-    tapped_model model{4, 4};
-    monitor_options driven = small();
-    driven.switch_by = toggle_mode::device;
-    monitor_options by_host = small();
-    by_host.switch_by = toggle_mode::host_lazy;
-    monitor first{on.opened, device_first ? driven : by_host};
-    monitor second{on.opened, device_first ? by_host : driven};
-    replay_cache cache{on.opened};
-    std::uint64_t on_in_all = 0;
-    for (monitor* const one : {&first, &second}) {
-      one->watch({"resid_pre:*", row_mode::all()});
-      cache.observe(one->observer());
-    }
-    std::vector<float> x = test::tap_bench::values(8, 1);
-    for (int i = 0; i < 9; ++i) {
-      const int points = i % 3 == 0 ? 4 : i % 3;
-      const point_set set{points == 4 ? "*" : points == 1 ? "resid_pre:3" : "resid_pre:0-1"};
-      for (monitor* const one : {&first, &second}) one->enable(set);
-      on_in_all += static_cast<std::uint64_t>(points);
-      EXPECT_EQ(on.run(cache, model, x).how, i == 0 ? ran::captured : ran::replayed);
-    }
-    for (monitor* const one : {&first, &second}) {
-      one->flush();
-      EXPECT_EQ(one->counts().published, on_in_all);
-      EXPECT_EQ(one->counts().planned, on_in_all);
-      EXPECT_EQ(one->switch_counts().refused, 0U);
-    }
   }
 }
 

@@ -49,7 +49,6 @@ void batch_runner::prefill(request& asked, std::size_t index, std::int32_t slot)
     add_row(rows, asked.prompt[i], static_cast<std::int32_t>(i), slot);
   }
   add_sampling(rows, &asked);
-  if (options_.ahead) options_.ahead(std::nullopt);
   rows_of_.assign(1, {index, 0, static_cast<std::int64_t>(asked.prompt.size()), 0, 0});
   if (options_.on_rows) options_.on_rows(rows_of_);
   const double start = now_us();
@@ -80,8 +79,6 @@ void batch_runner::decode(std::vector<request>& requests, const token_listener& 
     add_sampling(rows, nullptr);
   }
 
-  if (options_.ahead) options_.ahead(decode_steps_);
-  ++decode_steps_;
   if (options_.on_rows) options_.on_rows(rows_of_);
   const double start = now_us();
   const outcome done = step(decode_, rows, rows.tokens.size());

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,10 +28,6 @@ struct step_time {
 };
 using step_listener = std::function<void(const step_time&)>;
 
-// Told ahead of each step which it is, before its rows are: a decode step by its number, from 0
-// over the whole run; nothing: a prefill.
-using ahead_listener = std::function<void(std::optional<std::uint64_t> decode_step)>;
-
 // Told before each step whose rows it has: requests by their number, padding left out.
 using row_listener = std::function<void(std::span<const request_rows>)>;
 
@@ -42,7 +37,6 @@ struct batch_options {
   sampling_options sampling;
   step_listener on_step = {};  // told of each decode step; may be empty
   row_listener on_rows = {};   // may be empty
-  ahead_listener ahead = {};   // may be empty
 };
 
 // What the scheduler asked for, counted by itself and not by the cache: the plan that the cache's
@@ -109,7 +103,6 @@ class batch_runner {
   std::vector<running> running_;
   std::vector<request_rows> rows_of_;  // of the next step
   std::size_t waiting_ = 0;            // index of the next request to admit
-  std::uint64_t decode_steps_ = 0;
   batch_plan plan_;
   batch_times times_;
 };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "reprise/base/error.hpp"
@@ -35,12 +34,8 @@ std::int64_t capacity_for(const std::vector<request>& requests, const decode_opt
   return std::max(longest, largest_batch);
 }
 
-// By the size of the batch, and what the observer leaves in it at that time.
-using recorded_kinds = std::set<std::pair<std::int64_t, std::uint64_t>>;
-
 // What the cache must have counted if every step went as it should.
-step_counts planned_counts(const batch_plan& plan, const recorded_kinds& kinds,
-                           const decode_options& options, bool observed) {
+step_counts planned_counts(const batch_plan& plan, const decode_options& options, bool observed) {
   step_counts planned;
   std::uint64_t steps = 0;
   for (const auto& [size, count] : plan.decode_steps) steps += count;
@@ -52,7 +47,7 @@ step_counts planned_counts(const batch_plan& plan, const recorded_kinds& kinds,
       planned.eager_reasons[options.eager ? "recording is off" : "observer installed"] = steps;
     }
   } else {
-    planned.captured = kinds.size();
+    planned.captured = plan.decode_steps.size();
     planned.replayed = steps - planned.captured;
   }
   return planned;
@@ -106,7 +101,7 @@ std::vector<point> marked_points(const model_config& config) {
 
 decode_report run_decode(device_ref device, const decode_options& options,
                          const token_listener& listen, std::shared_ptr<mark_observer> observer,
-                         row_listener rows, ahead_listener ahead) {
+                         row_listener rows) {
   const model_config config = config_of(options);
   if (options.tokens < 1) throw usage_error{"--tokens must be 1 or more"};
   const std::vector<std::int64_t> sizes = checked_sizes(options.batch_sizes);
@@ -129,25 +124,19 @@ decode_report run_decode(device_ref device, const decode_options& options,
   const bool observed = observer != nullptr && observer->recorded_as() == 0;
   replay_cache steps{device,
                      {.record = !options.eager, .verify = options.verify && !options.eager}};
-  if (observer != nullptr) steps.observe(observer);
-  recorded_kinds kinds;
-  const auto on_step = [&](const step_time& done) {
-    kinds.emplace(done.size, observer != nullptr ? observer->recorded_as() : 0);
-  };
+  if (observer != nullptr) steps.observe(std::move(observer));
   batch_runner runner{work,
                       model,
                       steps,
                       {.sizes = sizes,
                        .max_tokens = options.tokens,
                        .sampling = options.sampling,
-                       .on_step = on_step,
-                       .on_rows = std::move(rows),
-                       .ahead = std::move(ahead)}};
+                       .on_rows = std::move(rows)}};
   runner.run(report.requests, listen);
   steps.drain();
 
   report.counts = steps.counts();
-  report.planned = planned_counts(runner.plan(), kinds, options, observed);
+  report.planned = planned_counts(runner.plan(), options, observed);
   if (const verification* verified = steps.verified()) report.verified = *verified;
   report.times = runner.times();
   report.cache = steps.report();

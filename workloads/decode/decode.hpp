@@ -60,12 +60,10 @@ model_config config_of(const decode_options& options);
 std::vector<point> marked_points(const model_config& config);
 
 // Runs all prompts to their end. `observer` (may be null) sees every mark; one whose works cannot
-// be captured makes every step run eagerly. `rows` and `ahead` (may be empty) are told before each
-// step whose rows it has, and before that which it is. Throws usage_error on bad input before
-// anything has run.
+// be captured makes every step run eagerly. `rows` (may be empty) is told before each step whose
+// rows it has. Throws usage_error on bad input before anything has run.
 decode_report run_decode(device_ref device, const decode_options& options,
                          const token_listener& listen,
-                         std::shared_ptr<mark_observer> observer = nullptr, row_listener rows = {},
-                         ahead_listener ahead = {});
+                         std::shared_ptr<mark_observer> observer = nullptr, row_listener rows = {});
 
 }  // namespace reprise::decode
